@@ -16,6 +16,7 @@
 #include <wick/json.h>
 #include <wick/judge.h>
 #include <wick/kernel.h>
+#include <wick/lora.h>
 #include <wick/model.h>
 #include <wick/nn.h>
 #include <wick/operation.h>

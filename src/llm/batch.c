@@ -47,15 +47,16 @@ void wk_batch_free_rows(wk_runner *runner) {
 
 static wick_status reserve_tables(wk_runner *runner) {
     const wk_hparams *const hp = runner->hparams;
+    runner->n_tables = (size_t)WK_MAX_ADAPTERS * runner->max_rows;
     for (uint32_t i = 0; i < hp->n_ropes; i++)
         runner->n_tables += 2 * (size_t)hp->rope[i].n_pairs * runner->max_rows;
-    if (runner->n_tables == 0) return WICK_OK;
     runner->tables =
         wk_alloc_array(wk_runner_heap(runner), runner->n_tables, sizeof *runner->tables);
     if (!runner->tables)
         return wk_fail_memory(wk_runner_err(runner), runner->n_tables * sizeof *runner->tables, 0,
                               "a batch");
-    float *at = runner->tables;
+    float *at = runner->batch.scales = runner->tables;
+    at += (size_t)WK_MAX_ADAPTERS * runner->max_rows;
     for (uint32_t i = 0; i < hp->n_ropes; i++) {
         const size_t n = (size_t)hp->rope[i].n_pairs * runner->max_rows;
         runner->batch.cos[i] = at;
@@ -136,6 +137,9 @@ void wk_batch_lay_out(wk_runner *runner, wk_batch_size size) {
     }
     batch->given = l.n_words;
     if (batch->rows) l.n_words += l.n_rows;
+    batch->adapters = l.n_words;
+    batch->n_adapters = size.n_adapters;
+    l.n_words += l.n_rows * size.n_adapters;
     batch->layout = l;
     batch->outputs = l.n_outputs == 0                 ? WK_OUTPUTS_NONE
                      : wk_runner_gives_states(runner) ? WK_OUTPUTS_STATES
@@ -286,17 +290,19 @@ wick_status wk_batch_choose(wk_runner *runner) {
 }
 
 static wk_batch_size size_of(const wk_runner *runner) {
-    uint32_t n_rows = 0, n_outputs = 0, n_keys = 0, context = 0;
+    uint32_t n_rows = 0, n_outputs = 0, n_keys = 0, context = 0, n_adapters = 0;
     for (uint32_t i = 0; i < runner->n_parts; i++) {
         const wk_part *const part = &runner->parts[i];
         n_rows += part->n;
         n_outputs += part->n_outputs;
+        if (part->sequence->choice.n > n_adapters) n_adapters = part->sequence->choice.n;
         if (part->first + part->n > n_keys) n_keys = part->first + part->n;
         if (part->sequence->context_length > context) context = part->sequence->context_length;
     }
     wk_batch_size size = {.n_rows =
                               round_up_rows(n_rows, runner->desc.is_whole || runner->n_parts > 1),
                           .n_outputs = n_outputs,
+                          .n_adapters = n_adapters > 0 ? wk_round_up_to_power(n_adapters) : 0,
                           .n_sequences = wk_round_up_to_power(runner->n_parts),
                           .n_blocks = runner->desc.is_whole ? 0 : wk_batch_blocks(n_keys, context)};
     if (n_outputs > 1) {
@@ -407,6 +413,23 @@ static void describe_sequences(const wk_runner *runner) {
     if (runner->desc.is_whole) words[l->states] = 0;
 }
 
+/* Rows without an adapter have number 0. */
+static void describe_adapters(const wk_runner *runner) {
+    const wk_stage_batch *const batch = &runner->batch;
+    const size_t n = batch->n_adapters, count = n * batch->layout.n_rows;
+    uint32_t *const numbers = batch->words + batch->adapters;
+    memset(numbers, 0, count * sizeof *numbers);
+    memset(batch->scales, 0, count * sizeof *batch->scales);
+    size_t at = 0;
+    for (uint32_t i = 0; i < runner->n_parts; i++) {
+        const wk_choice *const choice = &runner->parts[i].sequence->choice;
+        for (uint32_t row = 0; row < runner->parts[i].n; row++, at += n) {
+            memcpy(numbers + at, choice->numbers, choice->n * sizeof *numbers);
+            memcpy(batch->scales + at, choice->scales, choice->n * sizeof *batch->scales);
+        }
+    }
+}
+
 static void describe(wk_runner *runner) {
     const wk_batch_layout *const l = &runner->batch.layout;
     uint32_t *const words = runner->batch.words;
@@ -422,6 +445,7 @@ static void describe(wk_runner *runner) {
     while (output < l->n_outputs) words[l->outputs + output++] = 0;
     describe_padding(runner, row);
     describe_sequences(runner);
+    if (runner->batch.n_adapters > 0) describe_adapters(runner);
     for (uint32_t i = 0; i < runner->hparams->n_ropes; i++)
         wk_rope_rows(
             &runner->hparams->rope[i],

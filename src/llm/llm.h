@@ -52,7 +52,8 @@ struct wick_model {
     wk_token_trie trie; /* grammar.c; made for the first grammar */
     wick_source source; /* close NULL: closed; stays open while it is needed, see load.c */
     bool has_weights_in_place, no_map, no_warm_up, low_memory;
-    uint64_t cache_budget;       /* cache_limit, or wk_cache_budget when loading began */
+    uint64_t cache_budget; /* cache_limit, or wk_cache_budget when loading began */
+    struct wick_lora *loras;
     struct wk_runner *runners;   /* of the sessions that are open, one for each kind */
     wk_runner_desc warm;         /* the runner whose kernels are compiled with the model */
     uint32_t generation;         /* of the device that holds the weights */

@@ -1,4 +1,5 @@
 /* llm/model.c: a loaded model: what is asked of it, and its end. */
+#include "llm/adapter.h"
 #include "llm/runner.h"
 #include "sys/clock.h"
 
@@ -14,6 +15,7 @@ void wick_model_close(wick_model *model) {
         if (model->host != NULL) (void)wick_synchronize(model->host);
     }
     wk_runners_drop(model);
+    while (model->loras != NULL) (void)wick_lora_close(model->loras, NULL);
     wk_model_free(model->model);
     wk_token_trie_free(&model->trie);
     wk_tokenizer_free(model->heap, model->tokenizer);

@@ -37,24 +37,25 @@ static uint32_t count_same(const wk_prefix_node *node, const uint32_t *ids, uint
 }
 
 /* The child whose tokens begin most like ids. */
-static uint32_t find_child(wk_prefix_tree *tree, uint32_t parent, const uint32_t *ids, uint32_t n,
-                           uint32_t *n_same) {
+static uint32_t find_child(wk_prefix_tree *tree, uint64_t key, uint32_t parent, const uint32_t *ids,
+                           uint32_t n, uint32_t *n_same) {
     uint32_t best = WK_NO_BLOCK;
     *n_same = 0;
     for (uint32_t i = *children_of(tree, parent); i != WK_NO_BLOCK; i = tree->nodes[i].sibling) {
         const uint32_t same = count_same(&tree->nodes[i], ids, n);
-        if (same <= *n_same) continue;
+        if (same <= *n_same || tree->nodes[i].key != key) continue;
         best = i;
         *n_same = same;
     }
     return best;
 }
 
-uint32_t wk_prefix_find(wk_prefix_tree *tree, const uint32_t *ids, uint32_t n, uint32_t *blocks) {
+uint32_t wk_prefix_find(wk_prefix_tree *tree, uint64_t key, const uint32_t *ids, uint32_t n,
+                        uint32_t *blocks) {
     uint32_t n_found = 0, parent = WK_NO_BLOCK, same = WK_BLOCK_SIZE;
     tree->clock++;
     while (n_found < n && same == WK_BLOCK_SIZE) {
-        const uint32_t block = find_child(tree, parent, ids + n_found, n - n_found, &same);
+        const uint32_t block = find_child(tree, key, parent, ids + n_found, n - n_found, &same);
         if (block == WK_NO_BLOCK) break;
         tree->nodes[block].used = tree->clock;
         *blocks++ = block;
@@ -64,13 +65,13 @@ uint32_t wk_prefix_find(wk_prefix_tree *tree, const uint32_t *ids, uint32_t n, u
     return n_found;
 }
 
-uint32_t wk_prefix_add(wk_prefix_tree *tree, uint32_t parent, const uint32_t *ids, uint32_t n,
-                       uint32_t block) {
+uint32_t wk_prefix_add(wk_prefix_tree *tree, uint64_t key, uint32_t parent, const uint32_t *ids,
+                       uint32_t n, uint32_t block) {
     assert(n > 0 && n <= WK_BLOCK_SIZE && block < tree->n);
     assert(parent == WK_NO_BLOCK || tree->nodes[parent].n == WK_BLOCK_SIZE);
     uint32_t same;
     tree->clock++;
-    const uint32_t known = find_child(tree, parent, ids, n, &same);
+    const uint32_t known = find_child(tree, key, parent, ids, n, &same);
     if (same == n) {
         tree->nodes[known].used = tree->clock;
         return known;
@@ -78,8 +79,12 @@ uint32_t wk_prefix_add(wk_prefix_tree *tree, uint32_t parent, const uint32_t *id
     assert(tree->nodes[block].n == 0);
     uint32_t *const first = children_of(tree, parent);
     wk_prefix_node *const node = &tree->nodes[block];
-    *node = (wk_prefix_node){
-        .n = n, .parent = parent, .child = WK_NO_BLOCK, .sibling = *first, .used = tree->clock};
+    *node = (wk_prefix_node){.n = n,
+                             .key = key,
+                             .parent = parent,
+                             .child = WK_NO_BLOCK,
+                             .sibling = *first,
+                             .used = tree->clock};
     memcpy(node->tokens, ids, n * sizeof *ids);
     *first = block;
     return block;

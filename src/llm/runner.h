@@ -82,6 +82,17 @@ uint32_t wk_sequence_cached(const wk_sequence *sequence);
 bool wk_sequence_return(wk_sequence *sequence, uint32_t n);
 /* Whether it would. */
 bool wk_sequence_can_return(const wk_sequence *sequence, uint32_t n);
+/* The adapters of its rows, and what each of them is multiplied by; key: the same for the same ones
+ * in this order, 0 for none. What it has in the cache is given up; nothing of it may be running,
+ * except to be dropped. */
+enum { WK_MAX_ADAPTERS = 8 };
+typedef struct wk_choice {
+    uint32_t n, numbers[WK_MAX_ADAPTERS];
+    float scales[WK_MAX_ADAPTERS];
+    uint64_t key;
+} wk_choice;
+void wk_sequence_choose(wk_sequence *sequence, const wk_choice *choice);
+const wk_choice *wk_sequence_choice(const wk_sequence *sequence);
 /* What it was opened with. */
 wk_runner_desc wk_sequence_desc(const wk_sequence *sequence);
 /* to, which is new and of the same desc, has what from has in the cache: full blocks are shared. As

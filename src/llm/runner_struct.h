@@ -31,6 +31,7 @@ struct wk_sequence {
     uint64_t served; /* number of its latest batch */
     uint32_t context_length, chunk_length;
     wk_outputs outputs;
+    wk_choice choice;
 
     uint32_t n_cached;
     uint32_t window_begin; /* from this position on, layers with a window have keys and values */
@@ -132,7 +133,7 @@ wick_status wk_batch_choose(wk_runner *runner);
 wick_status wk_batch_describe(wk_runner *runner);
 /* How large a batch is, its class. */
 typedef struct wk_batch_size {
-    uint32_t n_rows, n_outputs, n_sequences, n_blocks;
+    uint32_t n_rows, n_outputs, n_sequences, n_blocks, n_adapters;
 } wk_batch_size;
 void wk_batch_lay_out(wk_runner *runner, wk_batch_size size);
 /* Blocks of the class of key lengths that n_keys are in: 256, 512, 1024, ... keys, or all that a

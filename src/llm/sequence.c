@@ -26,7 +26,8 @@ static void learn_block(wk_sequence *s, uint32_t index, const uint32_t *ids, uin
     uint32_t *const own = s->share[WK_POOL_BLOCKS].ids;
     const uint32_t parent = index > 0 ? own[index - 1] : WK_NO_BLOCK;
     const bool was_known = s->runner->prefixes.nodes[own[index]].n > 0;
-    const uint32_t known = wk_prefix_add(&s->runner->prefixes, parent, ids, n, own[index]);
+    const uint32_t known =
+        wk_prefix_add(&s->runner->prefixes, s->choice.key, parent, ids, n, own[index]);
     if (known == own[index] && was_known) return;
     wk_blocks_share(pool, known); /* for the tree, or instead of its own */
     if (known == own[index]) return;
@@ -412,7 +413,7 @@ wick_status wk_sequence_find_prefix(wk_sequence *sequence, const uint32_t *ids, 
     uint32_t *const blocks =
         wk_alloc_array(wk_runner_heap(runner), wk_blocks_for(n) + 1, sizeof *blocks);
     if (!blocks) return WICK_OK; /* then it is computed */
-    const uint32_t found = wk_prefix_find(&runner->prefixes, ids, n, blocks);
+    const uint32_t found = wk_prefix_find(&runner->prefixes, s->choice.key, ids, n, blocks);
     wick_status status = WICK_OK;
     if (found > s->n_cached) {
         status = adopt(s, blocks, found);
@@ -452,6 +453,13 @@ bool wk_sequence_return(wk_sequence *sequence, uint32_t n) {
     }
     return can;
 }
+
+void wk_sequence_choose(wk_sequence *sequence, const wk_choice *choice) {
+    give_all(sequence);
+    sequence->choice = *choice;
+}
+
+const wk_choice *wk_sequence_choice(const wk_sequence *sequence) { return &sequence->choice; }
 
 wk_runner_desc wk_sequence_desc(const wk_sequence *sequence) {
     wk_runner_desc desc = sequence->runner->desc;

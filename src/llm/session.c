@@ -59,7 +59,8 @@ static void begin_prompt(wick_session *s) {
 }
 
 /* Before every call that gives the session something to read. */
-static wick_status check_idle(wick_session *s) {
+wick_status wk_session_check_idle(wick_session *session) {
+    wick_session *const s = session;
     wk_session_absorb(s);
     if (s->failed != WICK_OK) return WICK_ERR_STATE; /* its error stays that failure */
     forget_error(s);
@@ -71,7 +72,7 @@ static wick_status check_idle(wick_session *s) {
 
 /* Whether the session takes n more tokens, or rows. */
 static wick_status check_room(wick_session *s, size_t n) {
-    WK_TRY(check_idle(s));
+    WK_TRY(wk_session_check_idle(s));
     if (s->n_tokens == 0 && n > s->context_length)
         return wk_fail(&s->error, WICK_ERR_STATE, "the prompt has %zu tokens, the context holds %u",
                        n, s->context_length);
@@ -156,7 +157,7 @@ static uint32_t text_flags(const wick_session *s) {
 }
 
 static wick_status append_text(wick_session *s, const char *text) {
-    WK_TRY(check_idle(s));
+    WK_TRY(wk_session_check_idle(s));
     wk_heap *const heap = s->model->heap;
     const uint32_t flags = text_flags(s);
     const size_t text_size = strlen(text);
@@ -206,7 +207,7 @@ static void go_back(wick_session *s, uint32_t kept) {
 }
 
 static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n) {
-    WK_TRY(check_idle(s));
+    WK_TRY(wk_session_check_idle(s));
     drop_batch(s);
     const uint32_t kept = count_kept(s, ids, n), n_tokens = s->n_tokens;
     s->n_tokens = kept;
@@ -528,6 +529,15 @@ static void lose_rows(wick_session *s) {
     s->n_rows = 0;
     if (wk_sequence_cached(s->sequence) > s->n_computed)
         (void)wk_sequence_return(s->sequence, s->n_computed);
+}
+
+void wk_session_forget_computed(wick_session *session) {
+    wick_session *const s = session;
+    drop_batch(s);
+    s->n_changes++;
+    if (s->n_rows > 0) lose_rows(s);
+    if (s->has_logits) lose_logits(s);
+    forget_logits(s);
 }
 
 static wick_status step(wick_session *s, wick_event *event) {

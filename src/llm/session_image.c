@@ -144,6 +144,11 @@ static uint64_t count_bytes(const wick_session *s, const wk_image_header *header
     return bytes;
 }
 
+/* What its text was computed with. */
+static uint64_t weights_of(const wick_session *s) {
+    return s->model->weights_checksum + wk_sequence_choice(s->sequence)->key;
+}
+
 void wk_image_describe(const wick_session *session, wk_image_header *header) {
     const wick_session *const s = session;
     const bool is_whole =
@@ -165,7 +170,7 @@ void wk_image_describe(const wick_session *session, wk_image_header *header) {
             [WK_IMAGE_SEED] = s->sampler.rng.seed,
             [WK_IMAGE_STREAM] = s->sampler.rng.stream,
             [WK_IMAGE_NEXT] = s->sampler.rng.next,
-            [WK_IMAGE_WEIGHTS] = s->model->weights_checksum,
+            [WK_IMAGE_WEIGHTS] = weights_of(s),
             [WK_IMAGE_OUTPUT] = (uint64_t)mode_of(s),
         }};
     memcpy(header->magic, WK_IMAGE_MAGIC, sizeof header->magic);
@@ -199,10 +204,10 @@ static wick_status check_origin(const wick_session *s, const wk_image_header *he
                        "the session was saved with another model than '%s': the headers of their "
                        "files differ",
                        s->model->info.name);
-    if (field(header, WK_IMAGE_WEIGHTS) != s->model->weights_checksum)
+    if (field(header, WK_IMAGE_WEIGHTS) != weights_of(s))
         return wk_fail(err, WICK_ERR_MISMATCH,
-                       "the session was saved with other weights than those of '%s': only the "
-                       "headers of the two files are the same",
+                       "the session was saved with other weights than those of '%s', or with other "
+                       "adapters: only the headers of the two files are the same",
                        s->model->info.name);
     WK_TRY(check_output(s, header, err));
     const uint64_t type = field(header, WK_IMAGE_CACHE_TYPE);

@@ -38,7 +38,7 @@ typedef enum wk_image_field {
     WK_IMAGE_STREAM,
     WK_IMAGE_NEXT,
     WK_IMAGE_SURPRISE, /* of mirostat: the bits of a double */
-    WK_IMAGE_WEIGHTS,  /* wick_model.weights_checksum */
+    WK_IMAGE_WEIGHTS,  /* wick_model.weights_checksum + wk_choice.key */
     WK_IMAGE_OUTPUT,   /* wick_logits_mode */
     WK_IMAGE_FIELD_COUNT,
 } wk_image_field;

@@ -9,6 +9,7 @@
 static void free_session(wick_session *s) {
     wk_heap *const heap = s->model->heap;
     wk_sequence_close(s->sequence);
+    wk_session_release_loras(s);
     wk_sampler_free(heap, &s->sampler);
     wk_stop_free(heap, &s->stop);
     wk_free(heap, s->piece, s->piece_capacity);
@@ -190,6 +191,7 @@ wick_status wick_session_fork(wick_session *session, const wick_session_desc *de
     const wk_runner_desc runner = wk_sequence_desc(session->sequence);
     wick_session *s = NULL;
     WK_TRY(make_session(session->model, desc ? desc : &defaults, &runner, &s, error));
+    wk_session_take_loras(s, session);
     const wick_status status = take_text(s, session, error);
     if (status == WICK_OK)
         *fork = s;

@@ -6,7 +6,7 @@
 #include "sample/sampler.h"
 #include "sample/stop.h"
 
-#include <wick/session.h>
+#include <wick/lora.h>
 
 struct wick_session {
     wick_model *model;
@@ -40,6 +40,9 @@ struct wick_session {
     wick_status failed;
     wick_error error; /* of the last call that failed; clear: a later one was accepted */
 
+    wick_lora *loras[WK_MAX_ADAPTERS]; /* [n_loras] that it computes with */
+    uint32_t n_loras;
+
     uint32_t n_prompt, n_generated, n_reused, n_since_prompt;
     uint64_t n_changes; /* grows with every call that may change something */
     uint64_t prompt_ns, generate_ns, first_token_ns, appended_ns;
@@ -53,6 +56,14 @@ void wk_session_absorb(wick_session *session);
 bool wk_session_is_busy(const wick_session *session);
 /* session.c: ends the batch that is running for it, if one is. WICK_PENDING: call again. */
 wick_status wk_session_settle(wick_session *session);
+/* session.c: before every call that changes what it computes. */
+wick_status wk_session_check_idle(wick_session *session);
+/* session.c: what it has computed counts for nothing any more: it computes it again, and rows and
+ * logits that were not shown come of that. */
+void wk_session_forget_computed(wick_session *session);
+/* session_adapters.c: those of a session that is closed; of a fork, which has none yet. */
+void wk_session_release_loras(wick_session *session);
+void wk_session_take_loras(wick_session *to, const wick_session *from);
 /* session.c: of the last token all logits, where only the best came back. WICK_PENDING: call again;
  * has_logits says whether there are some still, or its batch has to run again. */
 wick_status wk_session_complete_logits(wick_session *session);

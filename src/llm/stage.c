@@ -18,6 +18,7 @@ typedef struct shape_class {
     wk_outputs outputs;
     wick_math math;
     bool has_rows;     /* in place of embedded tokens */
+    uint32_t version;  /* of the model's adapters, where it has some */
     uint64_t begun_as; /* number of its latest batch, of the stage's */
     wk_batch batch;
     wick_tensor *hidden; /* [rows, n_embd] that come in; NULL in the first stage */
@@ -85,6 +86,7 @@ static void free_class(shape_class *class) {
     wick_release(class->hidden);
     wick_release(class->batch.descriptor);
     wick_release(class->batch.rows);
+    wick_release(class->batch.scales);
     for (int i = 0; i < WK_MAX_ROPES; i++) {
         wick_release(class->batch.cos[i]);
         wick_release(class->batch.sin[i]);
@@ -156,6 +158,8 @@ static shape_class class_of(const wk_stage_batch *batch) {
                          .has_rows = batch->rows != NULL,
                          .batch = {.layout = batch->layout,
                                    .given = batch->given,
+                                   .adapters = batch->adapters,
+                                   .n_adapters = batch->n_adapters,
                                    .window_slots = batch->window_slots,
                                    .window_tables = batch->window_tables}};
 }
@@ -176,6 +180,10 @@ static wick_status make_inputs(const wk_stage *stage, shape_class *class) {
     if (complete && class->has_rows && stage->index == 0) {
         batch->rows = wick_empty(device, WICK_F32, WICK_SHAPE(n_rows, hparams->n_embd));
         complete = batch->rows != NULL;
+    }
+    if (complete && batch->n_adapters > 0) {
+        batch->scales = wick_empty(device, WICK_F32, WICK_SHAPE(n_rows, batch->n_adapters, 1));
+        complete = batch->scales != NULL;
     }
     if (complete && stage->index > 0) {
         class->hidden = wick_empty(device, WICK_F32, WICK_SHAPE(n_rows, hparams->n_embd));
@@ -253,18 +261,26 @@ static void make_room(wk_stage *stage) {
     drop_class(stage, oldest);
 }
 
+static bool is_of_class(const shape_class *class, const wk_stage_batch *batch) {
+    const wk_batch_layout *const layout = &class->batch.layout;
+    return layout->n_rows == batch->layout.n_rows && layout->n_blocks == batch->layout.n_blocks &&
+           layout->n_sequences == batch->layout.n_sequences &&
+           layout->n_outputs == batch->layout.n_outputs && class->outputs == batch->outputs &&
+           class->has_rows == (batch->rows != NULL) && class->batch.n_adapters == batch->n_adapters;
+}
+
 static wick_status get_class(wk_stage *stage, const wk_stage_batch *batch, shape_class **out) {
+    const uint32_t version = wk_model_adapters_version(stage->net);
     for (uint32_t i = 0; i < stage->n_classes; i++) {
         *out = &stage->classes[i];
-        const wk_batch_layout *const layout = &(*out)->batch.layout;
-        if (layout->n_rows == batch->layout.n_rows && layout->n_blocks == batch->layout.n_blocks &&
-            layout->n_sequences == batch->layout.n_sequences &&
-            layout->n_outputs == batch->layout.n_outputs && (*out)->outputs == batch->outputs &&
-            (*out)->has_rows == (batch->rows != NULL))
-            return WICK_OK;
+        if (!is_of_class(*out, batch)) continue;
+        if (batch->n_adapters == 0 || (*out)->version == version) return WICK_OK;
+        drop_class(stage, *out);
+        break;
     }
     make_room(stage);
     shape_class class = class_of(batch);
+    class.version = version;
     wick_status status = make_inputs(stage, &class);
     if (status == WICK_OK) status = record(stage, &class);
     if (status != WICK_OK) {
@@ -339,6 +355,7 @@ static wick_status write_inputs(const wk_stage *stage, const shape_class *class,
         WK_TRY(wick_write(to->cos[i], from->cos[i], wick_tensor_bytes(to->cos[i])));
         WK_TRY(wick_write(to->sin[i], from->sin[i], wick_tensor_bytes(to->sin[i])));
     }
+    if (to->scales) WK_TRY(wick_write(to->scales, from->scales, wick_tensor_bytes(to->scales)));
     if (to->rows) WK_TRY(wick_write(to->rows, from->rows, wick_tensor_bytes(to->rows)));
     if (!class->hidden) return WICK_OK;
     return wick_write(class->hidden, from->hidden, wick_tensor_bytes(class->hidden));

@@ -16,6 +16,8 @@ typedef struct wk_stage_batch {
     wick_math math;                               /* of all batches of a session */
     uint32_t *words;                              /* [layout.n_words] */
     float *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES]; /* [rows, n_pairs] */
+    uint32_t adapters, n_adapters;                /* as in wk_batch */
+    float *scales;                                /* [rows, n_adapters] */
     const float *rows; /* [rows, n_embd] in place of embedded tokens; NULL: there are none */
     float *hidden;     /* [rows, n_embd], from stage to stage */
     float *logits;     /* [n_outputs, n_vocab], of the last one; or states, [n_outputs, n_embd] */

@@ -48,9 +48,10 @@ static wick_tensor *divided_by_sum(wick_tensor *x) {
 }
 
 /* The experts of each row and their weights, both [rows, n_used]. */
-static wick_tensor *choose(const wk_layer *layer, wick_tensor *x, wick_tensor **ids) {
+static wick_tensor *choose(const wk_pass *pass, const wk_layer *layer, wick_tensor *x,
+                           wick_tensor **ids) {
     const wk_experts_spec *const spec = &layer->spec.experts;
-    wick_tensor *const gates = route(spec, wk_project(layer, WK_FFN_GATE_INP, x));
+    wick_tensor *const gates = route(spec, wk_project(pass, layer, WK_FFN_GATE_INP, x));
     wick_tensor *scores = gates;
     if (spec->has_selection_bias) scores = wick_add(gates, layer->weight[WK_EXP_PROBS_BIAS]);
     scores = keep_best_groups(spec, scores);
@@ -81,20 +82,20 @@ static wick_tensor *run_chosen(const wk_layer *layer, wick_tensor *x, wick_tenso
     return product(layer, WK_FFN_DOWN_EXPS, wk_activate_gated(spec->activation, gate, up), ids);
 }
 
-static wick_tensor *run_shared(const wk_layer *layer, wick_tensor *x) {
+static wick_tensor *run_shared(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) {
     const wk_experts_spec *const spec = &layer->spec.experts;
-    wick_tensor *const gate = wk_project(layer, WK_FFN_GATE_SHEXP, x);
-    wick_tensor *const up = wk_project(layer, WK_FFN_UP_SHEXP, x);
+    wick_tensor *const gate = wk_project(pass, layer, WK_FFN_GATE_SHEXP, x);
+    wick_tensor *const up = wk_project(pass, layer, WK_FFN_UP_SHEXP, x);
     wick_tensor *const y =
-        wk_project(layer, WK_FFN_DOWN_SHEXP, wk_activate_gated(spec->activation, gate, up));
+        wk_project(pass, layer, WK_FFN_DOWN_SHEXP, wk_activate_gated(spec->activation, gate, up));
     if (!spec->is_shared_gated) return y;
-    return wick_mul(y, wick_sigmoid(wk_project(layer, WK_FFN_GATE_INP_SHEXP, x)));
+    return wick_mul(y, wick_sigmoid(wk_project(pass, layer, WK_FFN_GATE_INP_SHEXP, x)));
 }
 
-wick_tensor *wk_experts(const wk_layer *layer, wick_tensor *x) {
+wick_tensor *wk_experts(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) {
     const wk_experts_spec *const spec = &layer->spec.experts;
     wick_tensor *ids = NULL, *y;
-    wick_tensor *const weights = choose(layer, x, &ids);
+    wick_tensor *const weights = choose(pass, layer, x, &ids);
     if (spec->is_input_weighted) {
         wick_tensor *const weighted = wick_mul(wick_unsqueeze(x, 1), wick_unsqueeze(weights, 2));
         y = wick_sum(run_chosen(layer, weighted, ids), 1, (const int[]){1}, false);
@@ -102,5 +103,5 @@ wick_tensor *wk_experts(const wk_layer *layer, wick_tensor *x) {
         /* The weighted sum over the experts of a row is a product of its own. */
         y = wick_squeeze(wick_matmul(wick_unsqueeze(weights, 1), run_chosen(layer, x, ids)), 1);
     }
-    return spec->n_ff_shared > 0 ? wick_add(y, run_shared(layer, x)) : y;
+    return spec->n_ff_shared > 0 ? wick_add(y, run_shared(pass, layer, x)) : y;
 }

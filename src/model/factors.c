@@ -50,7 +50,7 @@ uint32_t wk_model_can_adapt(const wk_model *model, wick_string name, wick_shape 
 
 /* ---- Their memory ---- */
 
-static wick_device *device_of(const wk_model *model, uint32_t layer) {
+wick_device *wk_layer_device(const wk_model *model, uint32_t layer) {
     const wk_model_stage *stage = model->placement.stages;
     while (layer - stage->first >= stage->count) stage++;
     return stage->device;
@@ -68,7 +68,7 @@ static wick_tensor *make_factor(wick_device *device, wick_shape shape, const flo
 }
 
 static wick_status make_tensors(const wk_model *model, wk_factors *f) {
-    wick_device *const device = device_of(model, f->layer);
+    wick_device *const device = wk_layer_device(model, f->layer);
     f->a = make_factor(device, WICK_SHAPE(f->rank, f->k), f->values);
     if (f->a != NULL)
         f->b = make_factor(device, WICK_SHAPE(f->n, f->rank), f->values + f->rank * f->k);
@@ -85,7 +85,7 @@ static size_t values_bytes(const wk_factors *f) {
     return (size_t)(f->rank * (f->k + f->n)) * sizeof *f->values;
 }
 
-static void free_factors(wk_heap *heap, wk_factors *f) {
+void wk_factors_free(wk_heap *heap, wk_factors *f) {
     drop_tensors(f);
     wk_free(heap, f->values, f->values != NULL ? values_bytes(f) : 0);
     wk_free(heap, f, sizeof *f);
@@ -93,8 +93,8 @@ static void free_factors(wk_heap *heap, wk_factors *f) {
 
 /* ---- Adding and removing ---- */
 
-wick_status wk_model_add_factors(wk_model *model, const wk_factors_desc *desc, wk_factors **out,
-                                 wick_error *err) {
+wick_status wk_factors_make(const wk_model *model, const wk_factors_desc *desc, wk_factors **out,
+                            wick_error *err) {
     const wk_weight_place at = wk_weight_find(model, desc->name);
     *out = NULL;
     if (parts_of(model, &at) == 0)
@@ -112,18 +112,27 @@ wick_status wk_model_add_factors(wk_model *model, const wk_factors_desc *desc, w
     f->values = wk_alloc(model->heap, values_bytes(f));
     if (f->values == NULL) {
         const size_t size = values_bytes(f);
-        free_factors(model->heap, f);
+        wk_factors_free(model->heap, f);
         return wk_fail_memory(err, size, 0, "an adapter");
     }
     memcpy(f->values, desc->a, (size_t)(f->rank * f->k) * sizeof *f->values);
     memcpy(f->values + f->rank * f->k, desc->b, (size_t)(f->n * f->rank) * sizeof *f->values);
+    *out = f;
+    return WICK_OK;
+}
+
+wick_status wk_model_add_factors(wk_model *model, const wk_factors_desc *desc, wk_factors **out,
+                                 wick_error *err) {
+    WK_TRY(wk_factors_make(model, desc, out, err));
+    wk_factors *const f = *out;
+    *out = NULL;
     wick_error failure = {.status = WICK_OK};
-    wick_device *const device = device_of(model, f->layer);
+    wick_device *const device = wk_layer_device(model, f->layer);
     wick_error *const before = wk_device_borrow(device, &failure);
     const wick_status status = make_tensors(model, f);
     wk_device_give_back(device, before);
     if (status != WICK_OK) {
-        free_factors(model->heap, f);
+        wk_factors_free(model->heap, f);
         return wk_pass_on(err, status, &failure);
     }
     wk_factors **end = &model->layers[f->layer].factors;
@@ -137,7 +146,7 @@ void wk_model_remove_factors(wk_model *model, wk_factors *factors) {
     wk_factors **at = &model->layers[factors->layer].factors;
     while (*at != factors) at = &(*at)->next;
     *at = factors->next;
-    free_factors(model->heap, factors);
+    wk_factors_free(model->heap, factors);
 }
 
 void wk_model_free_factors(wk_model *model) {

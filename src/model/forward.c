@@ -29,9 +29,10 @@ wick_tensor *wk_norm(const wk_model *model, wick_tensor *x, wick_tensor *weight,
                                               : wick_layer_norm(x, weight, bias, eps);
 }
 
-wick_tensor *wk_project(const wk_layer *layer, wk_layer_weight weight, wick_tensor *x) {
+wick_tensor *wk_project(const wk_pass *pass, const wk_layer *layer, wk_layer_weight weight,
+                        wick_tensor *x) {
     wick_tensor *const y = wick_linear(x, layer->weight[weight], layer->bias[weight]);
-    return wk_adapt(layer, weight, x, y);
+    return wk_adapt_rows(pass, layer, weight, x, wk_adapt(layer, weight, x, y));
 }
 
 /* ---- Embedding ---- */
@@ -91,8 +92,8 @@ static wick_tensor *mix(const wk_pass *pass, uint32_t index, wick_tensor *x) {
 static wick_tensor *mix_channels(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) {
     wick_tensor *y = NULL;
     switch (layer->spec.channels) {
-    case WK_CHANNELS_MLP: y = wk_mlp(layer, x); break;
-    case WK_CHANNELS_EXPERTS: y = wk_experts(layer, x); break;
+    case WK_CHANNELS_MLP: y = wk_mlp(pass, layer, x); break;
+    case WK_CHANNELS_EXPERTS: y = wk_experts(pass, layer, x); break;
     case WK_CHANNELS_NONE: assert(false); break;
     }
     y = norm_at(pass, layer, WK_CHANNELS_OUTPUT, y);
@@ -156,6 +157,11 @@ wick_tensor *wk_model_forward(const wk_model *model, const wk_state *state, cons
                     .state = state,
                     .batch = batch,
                     .weights = &model->stage_weights[stage_of(model, first)]};
+    if (batch->n_adapters > 0) {
+        const uint32_t n_rows = batch->layout.n_rows, n = batch->n_adapters;
+        pass.adapters =
+            wick_reshape(section(batch, batch->adapters, n_rows * n), WICK_SHAPE(n_rows, n));
+    }
     if (state != NULL) {
         assert(first >= state->first && count <= state->n_layers);
         assert(first - state->first <= state->n_layers - count);

@@ -24,7 +24,7 @@ wick_tensor *wk_layer_inputs_make(const wk_pass *pass, wick_tensor *ids, wick_te
 wick_tensor *wk_layer_inputs_add(const wk_pass *pass, uint32_t index, wick_tensor *x) {
     const wk_layer *const layer = &pass->model->layers[index];
     wick_tensor *const own = wick_squeeze(wick_narrow(pass->layer_inputs, 1, index, 1), 1);
-    wick_tensor *const gated = wick_geglu(wk_project(layer, WK_INPUT_GATE, x), own);
-    wick_tensor *const y = wk_project(layer, WK_INPUT_PROJECTION, gated);
+    wick_tensor *const gated = wick_geglu(wk_project(pass, layer, WK_INPUT_GATE, x), own);
+    wick_tensor *const y = wk_project(pass, layer, WK_INPUT_PROJECTION, gated);
     return wick_add(x, wk_norm(pass->model, y, layer->weight[WK_INPUT_NORM], NULL));
 }

@@ -41,12 +41,12 @@ typedef struct projection {
     uint32_t n_heads, dim;
 } projection;
 
-static wick_tensor *project_heads(const wk_layer *layer, wick_tensor *fused, wick_tensor *x,
-                                  projection to) {
+static wick_tensor *project_heads(const wk_pass *pass, const wk_layer *layer, wick_tensor *fused,
+                                  wick_tensor *x, projection to) {
     const int64_t n = (int64_t)to.n_heads * to.dim;
     const double clamp = (double)layer->spec.attention.clamp;
     wick_tensor *rows = layer->spec.attention.is_fused ? wick_narrow(fused, 1, to.first, n)
-                                                       : wk_project(layer, to.weight, x);
+                                                       : wk_project(pass, layer, to.weight, x);
     if (clamp > 0.0) rows = wick_clamp(rows, -clamp, clamp);
     return wick_reshape(rows, WICK_SHAPE(-1, to.n_heads, to.dim));
 }
@@ -59,8 +59,8 @@ static wk_kv_rows make_kv(const wk_pass *pass, const wk_layer *layer, wick_tenso
     const int64_t n_k = (int64_t)spec->n_heads_kv * spec->head_dim;
     const projection k = {WK_ATTN_K, n_q, spec->n_heads_kv, spec->head_dim};
     const projection v = {WK_ATTN_V, n_q + n_k, spec->n_heads_kv, spec->head_dim_v};
-    wick_tensor *const keys = project_heads(layer, fused, x, k);
-    wk_kv_rows fresh = {.v = spec->is_v_k ? keys : project_heads(layer, fused, x, v)};
+    wick_tensor *const keys = project_heads(pass, layer, fused, x, k);
+    wk_kv_rows fresh = {.v = spec->is_v_k ? keys : project_heads(pass, layer, fused, x, v)};
     fresh.k = prepare_heads(pass, layer, WK_ATTN_K_NORM, keys);
     if (spec->has_v_norm) fresh.v = wick_rms_norm(fresh.v, NULL, pass->model->hparams.norm_eps);
     return fresh;
@@ -72,8 +72,8 @@ wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t index, wick_tensor
     const uint32_t n_parts = spec->has_output_gate ? 2 : 1; /* of a head: query, gate */
     const projection to_q = {WK_ATTN_Q, 0, spec->n_heads_q, n_parts * spec->head_dim};
 
-    wick_tensor *const fused = spec->is_fused ? wk_project(layer, WK_ATTN_QKV, x) : NULL;
-    wick_tensor *const heads = project_heads(layer, fused, x, to_q);
+    wick_tensor *const fused = spec->is_fused ? wk_project(pass, layer, WK_ATTN_QKV, x) : NULL;
+    wick_tensor *const heads = project_heads(pass, layer, fused, x, to_q);
     wick_tensor *const q =
         prepare_heads(pass, layer, WK_ATTN_Q_NORM, wick_narrow(heads, 2, 0, spec->head_dim));
     if (!spec->is_kv_shared && wk_keep(pass, index, make_kv(pass, layer, fused, x)) != WICK_OK)
@@ -90,5 +90,5 @@ wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t index, wick_tensor
     if (spec->has_output_gate)
         y = wick_mul(y, wick_sigmoid(wick_narrow(heads, 2, spec->head_dim, spec->head_dim_v)));
     const int64_t n_values = (int64_t)spec->n_heads_q * spec->head_dim_v;
-    return wk_project(layer, WK_ATTN_OUTPUT, wick_reshape(y, WICK_SHAPE(-1, n_values)));
+    return wk_project(pass, layer, WK_ATTN_OUTPUT, wick_reshape(y, WICK_SHAPE(-1, n_values)));
 }

@@ -14,13 +14,15 @@ typedef struct gates {
 } gates;
 
 /* Fused: for each key head those of its value heads, beta, then alpha. */
-static gates project_gates(const wk_layer *layer, wick_tensor *x, int64_t n_rows) {
+static gates project_gates(const wk_pass *pass, const wk_layer *layer, wick_tensor *x,
+                           int64_t n_rows) {
     const wk_recurrent_spec *const spec = &layer->spec.recurrent;
     if (!spec->is_fused)
-        return (gates){wk_project(layer, WK_SSM_BETA, x), wk_project(layer, WK_SSM_ALPHA, x)};
+        return (gates){wk_project(pass, layer, WK_SSM_BETA, x),
+                       wk_project(pass, layer, WK_SSM_ALPHA, x)};
     const int64_t n_groups = spec->n_groups, n_heads = spec->n_heads, ratio = n_heads / n_groups;
-    wick_tensor *const both =
-        wick_reshape(wk_project(layer, WK_SSM_BA, x), WICK_SHAPE(n_rows, n_groups, 2 * ratio));
+    wick_tensor *const both = wick_reshape(wk_project(pass, layer, WK_SSM_BA, x),
+                                           WICK_SHAPE(n_rows, n_groups, 2 * ratio));
     const wick_shape heads = WICK_SHAPE(n_rows, n_heads);
     return (gates){wick_reshape(wick_narrow(both, 2, 0, ratio), heads),
                    wick_reshape(wick_narrow(both, 2, ratio, ratio), heads)};
@@ -37,9 +39,9 @@ wick_tensor *wk_mixer_delta_net(const wk_pass *pass, uint32_t index, wick_tensor
     const wk_recurrent_spec *const spec = &layer->spec.recurrent;
     const int64_t n_rows = pass->batch->layout.n_rows, n_heads = spec->n_heads;
     const int64_t dim = spec->head_dim, n_groups = spec->n_groups, n = spec->n_numbers;
-    const gates raw = project_gates(layer, x, n_rows);
+    const gates raw = project_gates(pass, layer, x, n_rows);
     wick_tensor *const qkv =
-        wick_silu(wk_convolve(pass, index, wk_project(layer, WK_DELTA_QKV, x),
+        wick_silu(wk_convolve(pass, index, wk_project(pass, layer, WK_DELTA_QKV, x),
                               layer->weight[WK_SSM_CONV], layer->weight[WK_SSM_CONV_BIAS]));
     wick_tensor *const qk =
         wick_reshape(wick_narrow(qkv, 1, 0, 2 * n_groups * n), WICK_SHAPE(n_rows, 2, n_groups, n));
@@ -56,5 +58,6 @@ wick_tensor *wk_mixer_delta_net(const wk_pass *pass, uint32_t index, wick_tensor
     wick_tensor *const normed =
         wick_reshape(wick_rms_norm(y, layer->weight[WK_SSM_NORM], pass->model->hparams.norm_eps),
                      WICK_SHAPE(n_rows, n_heads * dim));
-    return wk_project(layer, WK_SSM_OUT, wick_swiglu(wk_project(layer, WK_DELTA_GATE, x), normed));
+    return wk_project(pass, layer, WK_SSM_OUT,
+                      wick_swiglu(wk_project(pass, layer, WK_DELTA_GATE, x), normed));
 }

@@ -29,11 +29,11 @@ static wick_tensor *make_queries(const wk_pass *pass, const wk_layer *layer, wic
     const int64_t n_plain = layer->spec.latent.n_plain, n_rotated = layer->spec.latent.n_rotated;
     wick_tensor *q;
     if (layer->spec.latent.q_rank > 0) {
-        q = wk_norm(pass->model, wk_project(layer, WK_LATENT_Q_A, x),
+        q = wk_norm(pass->model, wk_project(pass, layer, WK_LATENT_Q_A, x),
                     layer->weight[WK_LATENT_Q_A_NORM], NULL);
-        q = wk_project(layer, WK_LATENT_Q_B, q);
+        q = wk_project(pass, layer, WK_LATENT_Q_B, q);
     } else {
-        q = wk_project(layer, WK_LATENT_Q, x);
+        q = wk_project(pass, layer, WK_LATENT_Q, x);
     }
     q = wick_reshape(q, WICK_SHAPE(-1, spec->n_heads_q, n_plain + n_rotated));
     wick_tensor *const plain = by_head(layer, WK_LATENT_K_B, wick_narrow(q, 2, 0, n_plain));
@@ -44,7 +44,7 @@ static wick_tensor *make_queries(const wk_pass *pass, const wk_layer *layer, wic
 static wk_kv_rows make_keys(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) {
     const wk_attention_spec *const spec = &layer->spec.attention;
     const int64_t n_latent = spec->head_dim_v, n_rotated = layer->spec.latent.n_rotated;
-    wick_tensor *const both = wick_unsqueeze(wk_project(layer, WK_LATENT_KV_A, x), 1);
+    wick_tensor *const both = wick_unsqueeze(wk_project(pass, layer, WK_LATENT_KV_A, x), 1);
     wick_tensor *const latent = wk_norm(pass->model, wick_narrow(both, 2, 0, n_latent),
                                         layer->weight[WK_LATENT_KV_A_NORM], NULL);
     wick_tensor *const rotated = rotate(pass, spec, wick_narrow(both, 2, n_latent, n_rotated));
@@ -59,5 +59,6 @@ wick_tensor *wk_mixer_latent(const wk_pass *pass, uint32_t index, wick_tensor *x
     wick_tensor *const y = wk_attend(pass, index, &queries);
     const int64_t n_values = (int64_t)spec->n_heads_q * layer->spec.latent.n_values;
     wick_tensor *const values = by_head(layer, WK_LATENT_V_B, y);
-    return wk_project(layer, WK_LATENT_OUTPUT, wick_reshape(values, WICK_SHAPE(-1, n_values)));
+    return wk_project(pass, layer, WK_LATENT_OUTPUT,
+                      wick_reshape(values, WICK_SHAPE(-1, n_values)));
 }

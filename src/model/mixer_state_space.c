@@ -27,9 +27,9 @@ static wick_tensor *scan_channels(const wk_pass *pass, uint32_t index, wick_tens
     const int64_t n_rows = pass->batch->layout.n_rows, n_channels = spec->head_dim;
     const int64_t n = spec->n_numbers, rank = spec->step_rank;
     const wick_shape heads = WICK_SHAPE(n_rows, 1, n_channels);
-    wick_tensor *const all = wk_project(layer, WK_SSM_X, x);
+    wick_tensor *const all = wk_project(pass, layer, WK_SSM_X, x);
     wick_tensor *const step =
-        wk_project(layer, WK_SSM_DT, normed(pass, index, wick_narrow(all, 1, 0, rank)));
+        wk_project(pass, layer, WK_SSM_DT, normed(pass, index, wick_narrow(all, 1, 0, rank)));
     wick_tensor *const bc =
         wick_reshape(wick_narrow(all, 1, rank, 2 * n), WICK_SHAPE(n_rows, 2, 1, n));
     const wk_scan_rows rows = {
@@ -77,15 +77,16 @@ wick_tensor *wk_mixer_state_space(const wk_pass *pass, uint32_t index, wick_tens
     const wk_layer *const layer = &pass->model->layers[index];
     const wk_recurrent_spec *const spec = &layer->spec.recurrent;
     const int64_t inner = (int64_t)spec->n_heads * spec->head_dim, n_channels = spec->n_channels;
-    wick_tensor *const all = wk_project(layer, WK_SSM_IN, x);
+    wick_tensor *const all = wk_project(pass, layer, WK_SSM_IN, x);
     if (spec->step_rank > 0) {
         wick_tensor *const y =
             scan_channels(pass, index, convolved(pass, index, wick_narrow(all, 1, 0, inner)));
-        return wk_project(layer, WK_SSM_OUT, wick_swiglu(wick_narrow(all, 1, inner, inner), y));
+        return wk_project(pass, layer, WK_SSM_OUT,
+                          wick_swiglu(wick_narrow(all, 1, inner, inner), y));
     }
     wick_tensor *const input = convolved(pass, index, wick_narrow(all, 1, inner, n_channels));
     wick_tensor *const y =
         scan_heads(pass, index, input, wick_narrow(all, 1, inner + n_channels, spec->n_heads));
     wick_tensor *const gated = wick_swiglu(wick_narrow(all, 1, 0, inner), y);
-    return wk_project(layer, WK_SSM_OUT, norm_groups(pass, index, gated));
+    return wk_project(pass, layer, WK_SSM_OUT, norm_groups(pass, index, gated));
 }

@@ -27,11 +27,11 @@ wick_tensor *wk_activate_gated(wk_activation activation, wick_tensor *gate, wick
     return NULL;
 }
 
-wick_tensor *wk_mlp(const wk_layer *layer, wick_tensor *x) {
+wick_tensor *wk_mlp(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) {
     const wk_mlp_spec *const spec = &layer->spec.mlp;
     wick_tensor *const gate =
-        spec->is_gated && !spec->is_fused ? wk_project(layer, WK_FFN_GATE, x) : NULL;
-    wick_tensor *const up = wk_project(layer, WK_FFN_UP, x);
+        spec->is_gated && !spec->is_fused ? wk_project(pass, layer, WK_FFN_GATE, x) : NULL;
+    wick_tensor *const up = wk_project(pass, layer, WK_FFN_UP, x);
     wick_tensor *y;
     if (spec->is_fused)
         y = wk_activate_gated(spec->activation, wick_narrow(up, 1, 0, spec->n_ff),
@@ -40,5 +40,5 @@ wick_tensor *wk_mlp(const wk_layer *layer, wick_tensor *x) {
         y = wk_activate_gated(spec->activation, gate, up);
     else
         y = activate(spec->activation, up);
-    return wk_project(layer, WK_FFN_DOWN, y);
+    return wk_project(pass, layer, WK_FFN_DOWN, y);
 }

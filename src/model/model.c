@@ -105,6 +105,7 @@ void wk_model_free(wk_model *model) {
     if (model == NULL) return;
     for (uint32_t i = 0; i < model->placement.n_stages; i++) wk_model_drop_weights(model, i);
     wk_model_free_factors(model);
+    wk_model_free_adapters(model);
     wk_heap *const heap = model->heap;
     wk_arena_release(&model->arena);
     wk_free(heap, model, sizeof *model);

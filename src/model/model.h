@@ -109,6 +109,25 @@ wick_status wk_model_add_factors(wk_model *model, const wk_factors_desc *desc, w
                                  wick_error *err);
 void wk_model_remove_factors(wk_model *model, wk_factors *factors);
 
+/* Adapters beside each other, of which every row of a batch has its own (adapters.c). */
+typedef struct wk_adapter {
+    struct wk_adapter *next; /* of the model */
+    uint32_t number;         /* from 1 on, which rows name it by */
+    wk_factors *factors;     /* without tensors, multiplied by their scales */
+} wk_adapter;
+/* Without factors. */
+wick_status wk_adapter_make(wk_model *model, wk_adapter **out, wick_error *err);
+/* Until it is loaded. As wk_model_add_factors. */
+wick_status wk_adapter_add(const wk_model *model, wk_adapter *adapter, const wk_factors_desc *desc,
+                           wk_factors **out, wick_error *err);
+/* To the devices, from where batches are computed with it. Where a batch is running, it goes on as
+ * it began. On failure a device holds the sentence. */
+wick_status wk_adapter_load(wk_model *model, const wk_adapter *adapter);
+/* No row of a batch to come names it. */
+void wk_adapter_remove(wk_model *model, wk_adapter *adapter);
+/* Plans of batches with adapters that were recorded under another version are recorded again. */
+uint32_t wk_model_adapters_version(const wk_model *model);
+
 /* What a stage's layers keep between batches, of several sequences: of attention two tensors
  * [n_blocks, n_heads_kv, block_size, head_dim], f32, f16, q8_0 or q4_0; recurrent states [n_slots,
  * ..], f32, which a token at position 0 resets. On failure the stage's device holds the sentence.
@@ -152,7 +171,11 @@ typedef struct wk_batch {
      * rows NULL: all are tokens. Models whose layers have inputs of their own take none
      * (n_embd_layer). */
     uint32_t given;
-    wick_tensor *rows;                                  /* [rows, n_embd] f32 */
+    wick_tensor *rows; /* [rows, n_embd] f32 */
+    /* Of each row the numbers of n_adapters adapters, 0 for none, in a section of the descriptor
+     * [rows, n_adapters], and what each of them is multiplied by. */
+    uint32_t adapters, n_adapters;
+    wick_tensor *scales;                                /* [rows, n_adapters, 1] f32 */
     wick_tensor *descriptor;                            /* [layout.n_words] u32 */
     wick_tensor *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES]; /* [rows, n_pairs] f32 */
 } wk_batch;

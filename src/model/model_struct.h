@@ -11,7 +11,8 @@
 typedef struct wk_layer {
     wk_layer_spec spec;
     wick_tensor *weight[WK_LAYER_WEIGHT_COUNT], *bias[WK_LAYER_WEIGHT_COUNT];
-    wk_factors *factors; /* of some of them; NULL: none */
+    wk_factors *factors;     /* of some of them; NULL: none */
+    struct wk_stack *stacks; /* adapters.c: of those that adapters change */
 } wk_layer;
 
 /* Weights outside of the layers, of one stage. */
@@ -42,6 +43,8 @@ struct wk_model {
     wk_placement placement;
     float *rope_divisors[WK_ROPE_DIVISORS_COUNT]; /* [n_pairs], NULL: the file has none */
     bool is_in_place;                             /* weights are for WK_USE_IN_PLACE, too */
+    wk_adapter *adapters;
+    uint32_t n_stackings; /* see wk_model_adapters_version */
 };
 
 /* What a layer keeps between batches. NULL: its mixer keeps no such thing. */
@@ -76,6 +79,7 @@ typedef struct wk_pass {
     const wk_batch *batch;
     const wk_stage_weights *weights; /* of the stage */
     wick_tensor *layer_inputs;       /* [rows, n_layers, n_embd_layer]; NULL: there are none */
+    wick_tensor *adapters;           /* u32 [rows, batch->n_adapters], their numbers */
 } wk_pass;
 
 /* Which of several forms a layer's tensors have in the file (is_fused). */
@@ -86,8 +90,14 @@ wick_status wk_model_check_weights(wk_model *model, wick_error *err);
 /* The model's norm. NULL x, as everywhere: NULL. */
 wick_tensor *wk_norm(const wk_model *model, wick_tensor *x, wick_tensor *weight, wick_tensor *bias);
 /* x [.., n] through weight [m, n] and its bias, and as adapters change it: [.., m]. */
-wick_tensor *wk_project(const wk_layer *layer, wk_layer_weight weight, wick_tensor *x);
+wick_tensor *wk_project(const wk_pass *pass, const wk_layer *layer, wk_layer_weight weight,
+                        wick_tensor *x);
 
+/* factors.c: those that desc names, without tensors; the caller owns them. */
+wick_status wk_factors_make(const wk_model *model, const wk_factors_desc *desc, wk_factors **out,
+                            wick_error *err);
+void wk_factors_free(wk_heap *heap, wk_factors *factors);
+wick_device *wk_layer_device(const wk_model *model, uint32_t layer);
 /* factors.c: y, of x through weight, and what the factors of that weight add. */
 wick_tensor *wk_adapt(const wk_layer *layer, wk_layer_weight weight, wick_tensor *x,
                       wick_tensor *y);
@@ -95,6 +105,11 @@ void wk_layer_drop_factors(const wk_layer *layer);
 /* Those that were dropped. On failure their device holds the sentence. */
 wick_status wk_model_renew_factors(const wk_model *model);
 void wk_model_free_factors(wk_model *model);
+/* adapters.c: the same by what each row of the batch chooses. */
+wick_tensor *wk_adapt_rows(const wk_pass *pass, const wk_layer *layer, wk_layer_weight weight,
+                           wick_tensor *x, wick_tensor *y);
+void wk_layer_drop_stacks(const wk_layer *layer);
+void wk_model_free_adapters(wk_model *model);
 
 /* x * scale; 1: x. */
 wick_tensor *wk_scaled(wick_tensor *x, float scale);
@@ -127,7 +142,7 @@ wick_tensor *wk_mixer_convolution(const wk_pass *pass, uint32_t layer, wick_tens
 wick_tensor *wk_mixer_state_space(const wk_pass *pass, uint32_t layer, wick_tensor *x);
 wick_tensor *wk_mixer_delta_net(const wk_pass *pass, uint32_t layer, wick_tensor *x);
 /* Channel mixers likewise. */
-wick_tensor *wk_mlp(const wk_layer *layer, wick_tensor *x);
-wick_tensor *wk_experts(const wk_layer *layer, wick_tensor *x);
+wick_tensor *wk_mlp(const wk_pass *pass, const wk_layer *layer, wick_tensor *x);
+wick_tensor *wk_experts(const wk_pass *pass, const wk_layer *layer, wick_tensor *x);
 
 #endif

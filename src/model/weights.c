@@ -187,6 +187,7 @@ void wk_model_drop_weights(wk_model *model, uint32_t stage) {
         drop(model->layers[layers->first + i].weight, WK_LAYER_WEIGHT_COUNT);
         drop(model->layers[layers->first + i].bias, WK_LAYER_WEIGHT_COUNT);
         wk_layer_drop_factors(&model->layers[layers->first + i]);
+        wk_layer_drop_stacks(&model->layers[layers->first + i]);
     }
 }
 
@@ -218,5 +219,6 @@ wick_status wk_model_finish_weights(wk_model *model, wick_error *err) {
         if (divisors != NULL)
             WK_TRY(wk_rope_divide(&model->arena, &model->hparams, kind, divisors, err));
     }
-    return wk_model_renew_factors(model);
+    WK_TRY(wk_model_renew_factors(model));
+    return wk_adapter_load(model, NULL);
 }

@@ -412,6 +412,54 @@ static wick_status finetune(outcome *out, wick_error *error) {
     return status;
 }
 
+/* --- Adapters --- */
+
+static wick_string text_of(const char *text) { return (wick_string){text, strlen(text)}; }
+
+/* Of one matrix, [32, 64]. */
+static void write_adapter(const char *path) {
+    const wick_value values[] = {
+        {.key = text_of("general.type"), .type = WICK_VALUE_STRING, .string = text_of("adapter")},
+        {.key = text_of("general.architecture"),
+         .type = WICK_VALUE_STRING,
+         .string = text_of("llama")},
+        {.key = text_of("adapter.type"), .type = WICK_VALUE_STRING, .string = text_of("lora")},
+    };
+    const wick_file_tensor tensors[] = {
+        {text_of("blk.1.attn_v.weight.lora_a"), WICK_F32, WICK_SHAPE(2, 64), 0, 0},
+        {text_of("blk.1.attn_v.weight.lora_b"), WICK_F32, WICK_SHAPE(32, 2), 0, 0},
+    };
+    const wick_file_desc desc = {values, 3, tensors, 2, .replace = true};
+    float numbers[2 * 64 + 32 * 2];
+    for (int i = 0; i < 2 * 64 + 32 * 2; i++) numbers[i] = (float)(i % 7 - 3) / 4;
+    wick_file_writer *writer;
+    assert_int_equal(wick_file_write_start(path, &desc, &writer, NULL), WICK_OK);
+    assert_int_equal(wick_file_write(writer, numbers, sizeof numbers, NULL), WICK_OK);
+    assert_int_equal(wick_file_write_finish(writer, true, NULL), WICK_OK);
+}
+
+static char adapter_path[160];
+
+/* Two of them, of which the second one makes more room for both. */
+static wick_status adapt(outcome *out, wick_error *error) {
+    wick_session *session = NULL;
+    wick_lora *loras[2] = {NULL};
+    wick_status status = wick_session_open(model, &greedy, &session, error);
+    for (int i = 0; i < 2 && status == WICK_OK; i++)
+        status = wick_lora_open(model, adapter_path, &loras[i], error);
+    if (status == WICK_OK) {
+        const wick_lora_use uses[] = {{loras[0], 1}, {loras[1], -0.5F}};
+        status = keep(session, wick_session_set_loras(session, uses, 2), error);
+    }
+    if (status == WICK_OK)
+        status = keep(session, wick_session_append_text(session, "Once upon"), error);
+    if (status == WICK_OK) status = note_text(session, out, error);
+    wick_session_close(session);
+    for (int i = 0; i < 2 && loras[i] != NULL; i++)
+        assert_int_equal(wick_lora_close(loras[i], NULL), WICK_OK);
+    return status;
+}
+
 /* --- Devices --- */
 
 static wick_status use_null_device(outcome *out, wick_error *error) {
@@ -571,6 +619,14 @@ static void test_sessions(void **state) {
     wick_session_close(saved);
 }
 
+static void test_adapters(void **state) {
+    (void)state;
+    snprintf(adapter_path, sizeof adapter_path, "%s/adapter.gguf", folder);
+    write_adapter(adapter_path);
+    fail_everywhere(adapt, 40);
+    assert_int_equal(unlink(adapter_path), 0);
+}
+
 #define TEST(name, run, n_at_least)                                                                \
     static void name(void **state) {                                                               \
         (void)state;                                                                               \
@@ -633,6 +689,7 @@ int main(void) {
         cmocka_unit_test(test_preview),     cmocka_unit_test(test_tensors),
         cmocka_unit_test(test_null_device), cmocka_unit_test(test_conversation),
         cmocka_unit_test(test_training),    cmocka_unit_test(test_finetuning),
+        cmocka_unit_test(test_adapters),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
