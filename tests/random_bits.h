@@ -4,12 +4,19 @@
 
 #include <stdint.h>
 
+static uint64_t random_state = 88172645463325252u;
+
+/* Another sequence of numbers for each seed. */
+static inline void seed_random(uint64_t seed) {
+    random_state = 88172645463325252u ^ (seed * 0x9e3779b97f4a7c15u);
+    if (random_state == 0) random_state = 1;
+}
+
 static inline uint64_t random_bits(void) {
-    static uint64_t state = 88172645463325252u;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
 }
 
 #endif

@@ -9,7 +9,8 @@
 enum {
     LOGITS_BYTES = 16 * 1024 * 1024, /* most that a batch of logits may take, one row excepted */
     LEAST_KEYS = 256,                /* that the plans of short texts are made for */
-    CHEAP_ROWS = 32, /* batches of up to this size cost the same: the weights are read once */
+    CHEAP_ROWS = 32,  /* batches of up to this size cost the same: the weights are read once */
+    WHOLE_ROWS = 512, /* of several whole texts in a batch */
 };
 
 uint32_t wk_round_up_to_power(uint32_t n) {
@@ -184,29 +185,17 @@ static uint32_t find_budget(const wk_runner *runner) {
     uint32_t most = 1;
     for (const wk_sequence *s = runner->sequences; s; s = s->next)
         if (s->chunk_length > most) most = s->chunk_length;
-    return most;
+    return runner->most_rows > 0 && runner->most_rows < most ? runner->most_rows : most;
 }
 
-/* Single tokens go first, so that a long prompt delays others by a batch at most; then the sequence
- * that was served longest ago: none reads a second chunk while another one waits for its first. */
-static bool goes_before(const wk_sequence *a, const wk_waiting *a_wants, const wk_sequence *b,
-                        const wk_waiting *b_wants) {
-    if ((a_wants->n == 1) != (b_wants->n == 1)) return a_wants->n == 1;
-    return a->served != b->served ? a->served < b->served : a->number < b->number;
-}
-
-/* Who is next, of those that were not looked at yet. */
-static wk_sequence *find_next(const wk_runner *runner, wk_waiting *out) {
-    wk_sequence *best = NULL;
+static void ask_all(const wk_runner *runner) {
     for (wk_sequence *s = runner->sequences; s; s = s->next) {
-        if (s->is_seen || s->is_held || s->n_running > 0 || s->has_result) continue;
-        const wk_waiting waiting = s->waiting(s->session);
-        if (waiting.n == 0 || (best && !goes_before(s, &waiting, best, out))) continue;
-        best = s;
-        *out = waiting;
+        const bool is_ready = !s->is_held && s->n_running == 0 && !s->has_result;
+        s->wants = is_ready ? s->waiting(s->session) : (wk_waiting){.n = 0};
     }
-    return best;
 }
+
+static bool is_single(const wk_waiting *waiting) { return waiting->n == 1; }
 
 static uint32_t count_outputs(const wk_waiting *waiting, uint32_t n) {
     if (waiting->outputs >= WK_OUTPUTS_ALL) return n;
@@ -215,30 +204,44 @@ static uint32_t count_outputs(const wk_waiting *waiting, uint32_t n) {
 
 /* What of its text is in the cache already is not computed; where logits are wanted, the last token
  * is. */
-static wick_status find_prefix(wk_sequence *s, wk_waiting *waiting) {
-    if (waiting->n <= 1 || waiting->no_reuse || waiting->outputs >= WK_OUTPUTS_ALL) return WICK_OK;
-    const uint32_t n = s->n_cached + waiting->n - (waiting->outputs == WK_OUTPUTS_LAST);
+static wick_status find_prefix(wk_sequence *s) {
+    const wk_waiting *const wants = &s->wants;
+    if (wants->n <= 1 || wants->no_reuse || wants->outputs >= WK_OUTPUTS_ALL) return WICK_OK;
+    const uint32_t n = s->n_cached + wants->n - (wants->outputs == WK_OUTPUTS_LAST);
     const uint32_t n_before = s->n_cached;
-    WK_TRY(wk_sequence_find_prefix(s, waiting->ids - s->n_cached, n));
-    if (waiting->outputs == WK_OUTPUTS_LAST && s->n_cached > n_before)
+    WK_TRY(wk_sequence_find_prefix(s, wants->ids - s->n_cached, n));
+    if (wants->outputs == WK_OUTPUTS_LAST && s->n_cached > n_before)
         s->n_reused += s->n_cached - n_before;
-    *waiting = s->waiting(s->session);
+    if (s->n_cached != n_before) s->wants = s->waiting(s->session);
     return WICK_OK;
 }
 
-/* A batch that is being made up: rows that it may have, has, and of these outputs. */
+/* A batch that is being made up. */
 typedef struct filling {
-    uint32_t budget, n_rows, n_outputs;
+    uint32_t budget, n_rows, n_outputs; /* rows that it may have, has, and of these outputs */
+    uint32_t text_rows;                 /* of whole texts: of each */
+    wk_sequence *refused;               /* the first one for which there was no memory */
+    wick_status status;
+    wick_error why;
 } filling;
 
+/* Whole texts lie side by side, in the same number of rows each; of three tokens and four:
+ *
+ *   position   0 1 2 . 0 1 2 3
+ *
+ * With the first one go others that are not longer, nor so short that padding is most of them. */
+static bool goes_along(const wk_runner *runner, uint32_t n, const filling *f) {
+    if (f->n_rows == 0) return true;
+    const uint32_t most = f->budget < WHOLE_ROWS ? f->budget : WHOLE_ROWS;
+    return n <= f->text_rows && 2 * n > f->text_rows && f->n_rows + f->text_rows <= most &&
+           f->n_outputs + n <= max_output_rows(runner);
+}
+
 /* How many of its tokens go into the batch. */
-static uint32_t find_share(const wk_runner *runner, const wk_sequence *s, const wk_waiting *waiting,
-                           const filling *f) {
+static uint32_t find_share(const wk_runner *runner, const wk_sequence *s, const filling *f) {
+    const wk_waiting *const waiting = &s->wants;
     const uint32_t own = most_of(runner, s->chunk_length, waiting->outputs);
-    if (runner->desc.is_whole) {
-        const uint32_t n = waiting->n < own ? waiting->n : own;
-        return f->n_rows == 0 ? n : 0;
-    }
+    if (runner->desc.is_whole) return goes_along(runner, waiting->n, f) ? waiting->n : 0;
     const uint32_t left = f->n_rows < f->budget ? f->budget - f->n_rows : 0;
     uint32_t most = own < left ? own : left;
     if (f->n_rows > 0 && waiting->outputs >= WK_OUTPUTS_ALL) {
@@ -246,46 +249,55 @@ static uint32_t find_share(const wk_runner *runner, const wk_sequence *s, const 
         const uint32_t room_left = f->n_outputs < room ? room - f->n_outputs : 0;
         if (room_left < most) most = room_left;
     }
-    if (waiting->n == 1) return most > 0;
+    if (is_single(waiting)) return most > 0;
     return most > 0 ? fit_chunk(f->n_rows, waiting->n, most) : 0;
 }
 
 /* Where the cache has no room for its tokens now, it is passed over. */
-static wick_status add_part(wk_runner *runner, wk_sequence *s, const wk_waiting *waiting,
-                            uint32_t n) {
+static wick_status add_part(wk_runner *runner, wk_sequence *s, filling *f) {
+    const uint32_t n = find_share(runner, s, f);
+    if (n == 0) return WICK_OK;
     const wick_status status = wk_sequence_make_room(s, s->n_cached + n);
     if (wk_runner_is_loss(runner, status)) return status;
-    if (status < 0) {
-        wk_runner_fail(runner, s, status);
-        *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
+    if (status < 0 && !f->refused) {
+        f->refused = s;
+        f->status = status;
+        f->why = *wk_runner_err(runner);
     }
+    if (status < 0) *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
     if (status != WICK_OK) return WICK_OK;
-    runner->parts[runner->n_parts++] = (wk_part){.sequence = s,
-                                                 .waiting = *waiting,
-                                                 .n = n,
-                                                 .n_outputs = count_outputs(waiting, n),
-                                                 .first = s->n_cached};
+    const uint32_t n_outputs = count_outputs(&s->wants, n);
+    runner->parts[runner->n_parts++] = (wk_part){
+        .sequence = s, .waiting = s->wants, .n = n, .n_outputs = n_outputs, .first = s->n_cached};
+    if (runner->n_parts == 1) f->text_rows = round_up_rows(n, true);
+    f->n_rows += runner->desc.is_whole ? f->text_rows : n;
+    f->n_outputs += n_outputs;
     return WICK_OK;
 }
 
+/* In the order of the list, which is that in which they were served: none reads a second chunk
+ * while another one waits for its first. */
+static wick_status add_parts(wk_runner *runner, bool are_single, filling *f) {
+    for (wk_sequence *s = runner->sequences; s; s = s->next) {
+        if (runner->n_parts == WK_MAX_PARTS) return WICK_OK;
+        if (s->wants.n == 0 || is_single(&s->wants) != are_single) continue;
+        WK_TRY(find_prefix(s));
+        if (s->wants.n > 0) WK_TRY(add_part(runner, s, f));
+    }
+    return WICK_OK;
+}
+
+/* Single tokens go first, so that a long prompt delays others by a batch at most. */
 wick_status wk_batch_choose(wk_runner *runner) {
     filling f = {.budget = find_budget(runner)};
-    wk_waiting waiting = {.n = 0};
     runner->n_parts = 0;
-    for (wk_sequence *s = runner->sequences; s; s = s->next) s->is_seen = false;
-    while (runner->n_parts < WK_MAX_PARTS) {
-        wk_sequence *const s = find_next(runner, &waiting);
-        if (!s) return WICK_OK;
-        s->is_seen = true;
-        WK_TRY(find_prefix(s, &waiting));
-        if (waiting.n == 0) continue;
-        const uint32_t n = find_share(runner, s, &waiting, &f);
-        if (n == 0) continue;
-        WK_TRY(add_part(runner, s, &waiting, n));
-        if (runner->n_parts == 0 || runner->parts[runner->n_parts - 1].sequence != s) continue;
-        f.n_rows += n;
-        f.n_outputs += runner->parts[runner->n_parts - 1].n_outputs;
-    }
+    ask_all(runner);
+    WK_TRY(add_parts(runner, true, &f));
+    WK_TRY(add_parts(runner, false, &f));
+    if (runner->n_parts == 0 && f.refused) wk_sequence_fail(f.refused, f.status, &f.why);
+    /* Texts that would be padding are computed like others: as many as are a power of two. */
+    while (runner->desc.is_whole && (runner->n_parts & (runner->n_parts - 1)) != 0)
+        runner->n_parts--;
     return WICK_OK;
 }
 
@@ -299,12 +311,14 @@ static wk_batch_size size_of(const wk_runner *runner) {
         if (part->first + part->n > n_keys) n_keys = part->first + part->n;
         if (part->sequence->context_length > context) context = part->sequence->context_length;
     }
-    wk_batch_size size = {.n_rows =
-                              round_up_rows(n_rows, runner->desc.is_whole || runner->n_parts > 1),
+    const bool is_whole = runner->desc.is_whole;
+    wk_batch_size size = {.n_rows = is_whole
+                                        ? runner->n_parts * round_up_rows(runner->parts[0].n, true)
+                                        : round_up_rows(n_rows, runner->n_parts > 1),
                           .n_outputs = n_outputs,
                           .n_adapters = n_adapters > 0 ? wk_round_up_to_power(n_adapters) : 0,
                           .n_sequences = wk_round_up_to_power(runner->n_parts),
-                          .n_blocks = runner->desc.is_whole ? 0 : wk_batch_blocks(n_keys, context)};
+                          .n_blocks = is_whole ? 0 : wk_batch_blocks(n_keys, context)};
     if (n_outputs > 1) {
         const uint32_t power = wk_round_up_to_power(n_outputs);
         size.n_outputs = power < size.n_rows ? power : size.n_rows;
@@ -367,11 +381,12 @@ static void describe_rows(wk_runner *runner, uint32_t index, uint32_t at) {
     if (batch->rows) place_rows(runner, part, at);
 }
 
-static void describe_padding(const wk_runner *runner, uint32_t begin) {
+/* All rows, before those that are not. */
+static void describe_padding(const wk_runner *runner) {
     const wk_stage_batch *const batch = &runner->batch;
     const wk_batch_layout *const l = &batch->layout;
     uint32_t *const words = batch->words;
-    for (uint32_t row = begin; row < l->n_rows; row++) {
+    for (uint32_t row = 0; row < l->n_rows; row++) {
         words[l->ids + row] = words[l->positions + row] = 0;
         words[l->sequences + row] = words[l->slots + row] = WK_NO_ROW;
         if (has_window_blocks(runner)) words[batch->window_slots + row] = WK_NO_ROW;
@@ -402,15 +417,15 @@ static void describe_sequences(const wk_runner *runner) {
         const bool is_there = i < runner->n_parts;
         const wk_part *const part = &runner->parts[i];
         words[l->lengths + i] = is_there ? part->first + part->n : 0;
-        words[l->states + i] =
-            is_there && !runner->desc.is_whole ? wk_sequence_slot(part->sequence) : WK_NO_BLOCK;
+        /* Of whole texts states that are made for the batch; no two the same. */
+        words[l->states + i] = runner->desc.is_whole ? i
+                               : is_there            ? wk_sequence_slot(part->sequence)
+                                                     : WK_NO_BLOCK;
         if (is_there)
             describe_tables(runner, i);
         else
             memset(words + l->tables + (size_t)i * l->n_blocks, 0, l->n_blocks * sizeof *words);
     }
-    /* Of whole texts the one state that there is; no two the same. */
-    if (runner->desc.is_whole) words[l->states] = 0;
 }
 
 /* Rows without an adapter have number 0. */
@@ -434,16 +449,16 @@ static void describe(wk_runner *runner) {
     const wk_batch_layout *const l = &runner->batch.layout;
     uint32_t *const words = runner->batch.words;
     uint32_t row = 0, output = 0;
+    describe_padding(runner);
     for (uint32_t i = 0; i < runner->n_parts; i++) {
         const wk_part *const part = &runner->parts[i];
         describe_rows(runner, i, row);
         part->sequence->first_row = output;
         for (uint32_t k = 0; k < part->n_outputs; k++)
             words[l->outputs + output++] = row + part->n - part->n_outputs + k;
-        row += part->n;
+        row += runner->desc.is_whole ? l->n_rows / l->n_sequences : part->n;
     }
     while (output < l->n_outputs) words[l->outputs + output++] = 0;
-    describe_padding(runner, row);
     describe_sequences(runner);
     if (runner->batch.n_adapters > 0) describe_adapters(runner);
     for (uint32_t i = 0; i < runner->hparams->n_ropes; i++)

@@ -166,10 +166,10 @@ wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, ui
 
 /* --- Failures --- */
 
-void wk_runner_fail(wk_runner *runner, wk_sequence *s, wick_status status) {
-    s->has_result = true;
-    s->result = (wk_result){.status = status, .why = &s->why};
-    s->why = *wk_runner_err(runner);
+void wk_sequence_fail(wk_sequence *sequence, wick_status status, const wick_error *why) {
+    sequence->has_result = true;
+    sequence->result = (wk_result){.status = status, .why = &sequence->why};
+    sequence->why = *why;
 }
 
 bool wk_runner_is_loss(const wk_runner *runner, wick_status status) {
@@ -181,10 +181,20 @@ bool wk_runner_is_loss(const wk_runner *runner, wick_status status) {
 
 static wick_status start_stage(wk_runner *runner, uint32_t stage) {
     runner->at = stage;
-    runner->has_begun = false;
-    WK_TRY(wk_stage_start(runner->stages[stage], &runner->batch));
-    runner->has_begun = true;
-    return WICK_OK;
+    return wk_stage_start(runner->stages[stage], &runner->batch, &runner->has_begun);
+}
+
+/* Those of the batch go to the end of the runner's list. */
+static void queue_behind(wk_runner *runner) {
+    wk_sequence *first[2] = {NULL, NULL}, **last[2] = {&first[0], &first[1]};
+    for (wk_sequence *s = runner->sequences; s; s = s->next) {
+        const int is_served = s->n_running > 0;
+        *last[is_served] = s;
+        last[is_served] = &s->next;
+    }
+    *last[1] = NULL;
+    *last[0] = first[1];
+    runner->sequences = first[0];
 }
 
 static void begin_parts(wk_runner *runner) {
@@ -200,6 +210,7 @@ static void begin_parts(wk_runner *runner) {
         wk_sequence_note_written(s, part->first, part->n);
         wk_model_note_batch(runner->model, true);
     }
+    queue_behind(runner);
     runner->is_running = true;
 }
 
@@ -211,6 +222,7 @@ static wick_status start_parts(wk_runner *runner) {
 }
 
 static wick_status start_batch(wk_runner *runner) {
+    runner->has_begun = false;
     wk_runner_keep_rows(runner);
     WK_TRY(wk_batch_choose(runner));
     return runner->n_parts > 0 ? start_parts(runner) : WICK_OK;
@@ -227,6 +239,7 @@ static wick_status poll_stages(wk_runner *runner) {
     return WICK_PENDING;
 }
 
+/* status WICK_PENDING: it runs again. */
 static void end_part(wk_runner *runner, const wk_part *part, wick_status status) {
     wk_sequence *const s = part->sequence;
     wk_model_note_batch(runner->model, false);
@@ -234,9 +247,9 @@ static void end_part(wk_runner *runner, const wk_part *part, wick_status status)
     const bool is_dropped = s->is_dropped;
     s->n_running = 0;
     s->is_dropped = false;
-    if (is_dropped || status == WICK_ERR_DEVICE_LOST) return;
+    if (is_dropped || status == WICK_PENDING) return;
     if (status != WICK_OK) {
-        wk_runner_fail(runner, s, status);
+        wk_sequence_fail(s, status, wk_runner_err(runner));
         return;
     }
     s->has_result = true;
@@ -256,26 +269,42 @@ static void forget_cache(wk_runner *runner) {
     for (uint32_t i = 0; i < runner->n_stages; i++) wk_stage_forget_faults(runner->stages[i]);
 }
 
+/* After a failure smaller batches follow: there may be memory for them, and a text that fails by
+ * itself takes no others with it. False: it was as small as can be. */
+static bool make_smaller(wk_runner *runner) {
+    uint32_t n_rows = 0;
+    for (uint32_t i = 0; i < runner->n_parts; i++) n_rows += runner->parts[i].n;
+    runner->most_rows = n_rows > 1 ? n_rows / 2 : 1;
+    return runner->n_parts > 1 || (n_rows > 1 && !runner->desc.is_whole);
+}
+
+/* Step by step back to any size. */
+static void make_larger(wk_runner *runner) {
+    if (runner->most_rows == 0) return;
+    runner->most_rows += runner->most_rows / 8 + 1;
+    if (runner->most_rows > WK_MAX_CHUNK) runner->most_rows = 0;
+}
+
 static void end_batch(wk_runner *runner, wick_status status) {
     runner->is_running = false;
     const bool is_lost = wk_runner_is_loss(runner, status);
+    const bool runs_again = is_lost || (status < 0 && make_smaller(runner));
     for (uint32_t i = 0; i < runner->n_parts; i++)
-        end_part(runner, &runner->parts[i], is_lost ? WICK_ERR_DEVICE_LOST : status);
+        end_part(runner, &runner->parts[i], runs_again ? WICK_PENDING : status);
     runner->n_parts = 0;
+    if (status == WICK_OK) make_larger(runner);
     if (status < 0 && !is_lost) forget_cache(runner);
     if (status < 0) *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
 }
 
-/* A batch that could not begin: the failure is that of its sequences. */
-static wick_status refuse_batch(wk_runner *runner, wick_status status) {
+static void refuse_batch(wk_runner *runner, wick_status status) {
     const bool is_lost = wk_runner_is_loss(runner, status);
-    for (uint32_t i = 0; i < runner->n_parts && !is_lost; i++)
-        wk_runner_fail(runner, runner->parts[i].sequence, status);
-    const bool is_told = is_lost || runner->n_parts > 0;
+    const bool runs_again = is_lost || make_smaller(runner);
+    for (uint32_t i = 0; i < runner->n_parts && !runs_again; i++)
+        wk_sequence_fail(runner->parts[i].sequence, status, wk_runner_err(runner));
     runner->n_parts = 0;
-    if (!is_told) return status;
+    if (runner->has_begun && !is_lost) forget_cache(runner);
     *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
-    return is_lost ? WICK_PENDING : WICK_OK;
 }
 
 /* What was lost with a device. WICK_PENDING: call again. */
@@ -297,8 +326,8 @@ static wick_status step_runner(wk_runner *runner) {
     }
     WK_TRY(restore(runner)); /* a failure is final: the caller's */
     const wick_status status = start_batch(runner);
-    if (status < 0) return refuse_batch(runner, status);
-    if (runner->is_running) return WICK_PENDING;
+    if (status < 0) refuse_batch(runner, status);
+    if (status < 0 || runner->is_running) return WICK_PENDING;
     runner->n_parts = 0; /* made up again when their kernels are compiled */
     return status;
 }

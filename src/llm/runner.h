@@ -97,7 +97,7 @@ const wk_choice *wk_sequence_choice(const wk_sequence *sequence);
 wk_runner_desc wk_sequence_desc(const wk_sequence *sequence);
 /* to, which is new and of the same desc, has what from has in the cache: full blocks are shared. As
  * much as there is memory for. Nothing of from may be running. */
-void wk_sequence_share(wk_sequence *to, const wk_sequence *from);
+void wk_sequence_share(wk_sequence *to, wk_sequence *from);
 /* Whether it was lost with a device. */
 bool wk_sequence_is_stale(const wk_sequence *sequence);
 /* Brings back what was lost. WICK_PENDING: call again. */

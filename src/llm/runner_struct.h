@@ -44,7 +44,7 @@ struct wk_sequence {
     uint32_t n_reused;            /* tokens that were found in the tree, for the next result */
 
     bool is_held;       /* see wk_sequence_hold */
-    bool is_seen;       /* while a batch is made up: looked at */
+    wk_waiting wants;   /* while a batch is made up; n is 0 once it is set back */
     uint32_t n_running; /* in the batch that is running */
     bool is_dropped;    /* which gives no result */
     bool has_result;
@@ -74,7 +74,8 @@ struct wk_runner {
     const wk_model *net;
     const wk_hparams *hparams;
     wk_runner_desc desc;
-    wk_sequence *sequences;
+    wk_sequence *sequences; /* in the order in which they were served; those of one batch, and those
+                             * that never were, as they were opened */
     uint64_t n_opened;
 
     wk_cache_desc cache; /* as much as there is; its blocks are 0 where texts are read whole */
@@ -93,6 +94,7 @@ struct wk_runner {
 
     wk_part parts[WK_MAX_PARTS]; /* of the batch that is running, or is being made up */
     uint32_t n_parts;
+    uint32_t most_rows; /* of a batch, after one that failed; 0: no limit */
     uint64_t n_batches, begun_ns;
     bool is_running;
     uint32_t at;    /* the stage that is computing */
@@ -120,14 +122,15 @@ bool wk_runner_is_stale(const wk_runner *runner);
 wick_status wk_runner_renew(wk_runner *runner);
 
 /* The failure is the sequence's. */
-void wk_runner_fail(wk_runner *runner, wk_sequence *sequence, wick_status status);
+void wk_sequence_fail(wk_sequence *sequence, wick_status status, const wick_error *why);
 /* Whether a failure is the loss of a device: what was lost has only not run yet, and the next batch
  * brings the device back, unless another session has by then. A device may refuse a call before it
  * says that it is lost. */
 bool wk_runner_is_loss(const wk_runner *runner, wick_status status);
 bool wk_runner_gives_states(const wk_runner *runner);
 
-/* batch.c: makes up the parts of the next batch; none: no sequence waits. */
+/* batch.c: makes up the parts of the next batch; none: no sequence waits, or what waits has no
+ * room. Fails where a device is lost. */
 wick_status wk_batch_choose(wk_runner *runner);
 /* Its descriptor, with memory for what goes in and comes out. */
 wick_status wk_batch_describe(wk_runner *runner);

@@ -70,7 +70,7 @@ static void recall_tail(wk_sequence *s, uint32_t n) {
 static void give_all(wk_sequence *s) {
     learn_tail(s);
     for (int pool = 0; pool < WK_POOL_COUNT; pool++) give_back(s, pool, 0);
-    s->n_cached = s->window_begin = 0;
+    s->n_cached = s->window_begin = s->n_reused = s->wants.n = 0;
     s->is_held = false;
     s->is_known = true;
 }
@@ -140,14 +140,15 @@ static bool is_in_batch(const wk_sequence *s) {
     return false;
 }
 
-/* The sequence that gives up its cache: of those with nothing to compute the one that was served
- * longest ago, else the youngest, if it is younger than s. NULL: there is none. */
+/* The sequence that gives up its cache: of those with nothing to compute, which nobody may step any
+ * more, the one that was served longest ago, else the youngest, if it is younger than s. NULL:
+ * there is none. */
 static wk_sequence *find_victim(const wk_sequence *s) {
     wk_sequence *idle = NULL, *youngest = NULL;
     for (wk_sequence *other = s->runner->sequences; other; other = other->next) {
         if (other == s || other->is_held || is_in_batch(other)) continue;
         if (other->share[WK_POOL_BLOCKS].n == 0) continue;
-        const bool is_idle = other->waiting(other->session).n == 0;
+        const bool is_idle = other->has_result || other->waiting(other->session).n == 0;
         if (is_idle && (!idle || other->served < idle->served)) idle = other;
         if (!is_idle && other->number > s->number &&
             (!youngest || other->number > youngest->number))
@@ -206,10 +207,11 @@ static wick_status own_block(wk_sequence *s, int pool, uint32_t index) {
         return WICK_OK;
     uint32_t id = 0;
     WK_TRY(take(s, pool, &id));
-    const uint32_t before = share->ids[index];
-    share->ids[index] = id;
-    wk_blocks_give(&s->runner->pools[pool], before);
-    return copy_cell(s->runner, pool, before, id);
+    const wick_status status = copy_cell(s->runner, pool, share->ids[index], id);
+    const uint32_t unused = status == WICK_OK ? share->ids[index] : id;
+    if (status == WICK_OK) share->ids[index] = id;
+    wk_blocks_give(&s->runner->pools[pool], unused);
+    return status;
 }
 
 wick_status wk_sequence_make_room(wk_sequence *sequence, uint32_t n) {
@@ -323,8 +325,10 @@ wick_status wk_sequence_open(wick_model *model, const wk_runner_desc *desc, wk_w
     s->chunk_length = desc->chunk_length;
     s->outputs = desc->outputs;
     s->ring_length = ring_length(runner->hparams, desc);
-    s->next = runner->sequences;
-    runner->sequences = s;
+    wk_sequence **at = &runner->sequences;
+    while (*at && (*at)->served == 0) at = &(*at)->next;
+    s->next = *at;
+    *at = s;
     const wick_status status = make_shares(s, err);
     if (status == WICK_OK)
         *out = s;
@@ -372,13 +376,17 @@ static wick_status share_blocks(wk_sequence *to, const wk_sequence *from) {
     return copy_own(to, from, WK_POOL_SLOTS);
 }
 
-void wk_sequence_share(wk_sequence *to, const wk_sequence *from) {
+void wk_sequence_share(wk_sequence *to, wk_sequence *from) {
     wk_runner *const runner = to->runner;
+    const bool was_held = from->is_held;
     assert(runner == from->runner && from->n_running == 0 && to->share[WK_POOL_BLOCKS].n == 0);
     if (from->n_cached == 0 || runner->desc.is_whole || wk_runner_is_stale(runner)) return;
     wick_error failure = {.status = WICK_OK}; /* then it computes its tokens again */
     const wk_model_errors before = wk_model_borrow(runner->model, &failure);
-    if (share_blocks(to, from) == WICK_OK) {
+    from->is_held = true; /* what is copied stays while room is made for the copies */
+    const wick_status status = share_blocks(to, from);
+    from->is_held = was_held;
+    if (status == WICK_OK) {
         to->n_cached = from->n_cached;
         to->is_known = from->is_known;
         memcpy(to->tail, from->tail, sizeof to->tail);
@@ -389,8 +397,8 @@ void wk_sequence_share(wk_sequence *to, const wk_sequence *from) {
     wk_model_give_back(runner->model, before);
 }
 
-/* Its blocks become those of a prefix of n tokens; of the last one, where it is not full, a copy.
- */
+/* Its blocks become those of a prefix of n tokens; of the last one, where it is not full, a copy,
+ * if there is room for it. */
 static wick_status adopt(wk_sequence *s, const uint32_t *blocks, uint32_t n) {
     wk_blocks *const pool = &s->runner->pools[WK_POOL_BLOCKS];
     wk_share *const own = &s->share[WK_POOL_BLOCKS];
@@ -400,9 +408,17 @@ static wick_status adopt(wk_sequence *s, const uint32_t *blocks, uint32_t n) {
     give_back(s, WK_POOL_BLOCKS, 0);
     memcpy(own->ids, blocks, n_blocks * sizeof *blocks);
     own->n = n_blocks;
+    s->n_cached = n;
+    s->is_known = true;
     if (n_full == n_blocks) return WICK_OK;
     memcpy(s->tail, s->runner->prefixes.nodes[blocks[n_full]].tokens, sizeof s->tail);
-    return own_block(s, WK_POOL_BLOCKS, n_full);
+    const wick_status status = own_block(s, WK_POOL_BLOCKS, n_full);
+    if (status == WICK_OK) return WICK_OK;
+    s->n_cached = n_full * WK_BLOCK_SIZE;
+    give_back(s, WK_POOL_BLOCKS, n_full);
+    if (wk_runner_is_loss(s->runner, status)) return status;
+    *wk_runner_err(s->runner) = (wick_error){.status = WICK_OK};
+    return WICK_OK;
 }
 
 wick_status wk_sequence_find_prefix(wk_sequence *sequence, const uint32_t *ids, uint32_t n) {
@@ -415,18 +431,9 @@ wick_status wk_sequence_find_prefix(wk_sequence *sequence, const uint32_t *ids, 
     if (!blocks) return WICK_OK; /* then it is computed */
     const uint32_t found = wk_prefix_find(&runner->prefixes, s->choice.key, ids, n, blocks);
     wick_status status = WICK_OK;
-    if (found > s->n_cached) {
-        status = adopt(s, blocks, found);
-        if (status == WICK_OK) {
-            s->n_cached = found;
-            s->is_known = true;
-        } else {
-            s->is_known = false; /* of a block that is not its own */
-            give_all(s);
-        }
-    }
+    if (found > s->n_cached) status = adopt(s, blocks, found);
     wk_free(wk_runner_heap(runner), blocks, (wk_blocks_for(n) + 1) * sizeof *blocks);
-    return status == WICK_PENDING ? WICK_OK : status;
+    return status;
 }
 
 /* --- What it has --- */

@@ -482,8 +482,11 @@ void wk_session_absorb(wick_session *session) {
     wick_event event; /* a prompt's progress: not reported */
     wk_result result;
     if (!wk_sequence_take(s->sequence, &result)) return;
+    if (result.status < 0) forget_error(s);
+    const wk_model_errors before = wk_model_borrow(s->model, &s->error);
     const wick_status status = take_result(s, &result, &event);
     if (status < 0) fail(s, status);
+    wk_model_give_back(s->model, before);
 }
 
 wick_status wk_session_settle(wick_session *session) {

@@ -366,13 +366,15 @@ static wick_status start_reading(wk_stage *stage, wick_tensor *wanted) {
     return wick_read_start(wanted, &stage->reading);
 }
 
-wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch) {
+wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch, bool *has_begun) {
     assert(!stage->running);
+    *has_begun = false;
     drop_reading(stage); /* of a completion that was not waited for */
     shape_class *class = NULL;
     WK_TRY(get_compiled_class(stage, batch, &class));
     class->begun_as = ++stage->n_begun;
     WK_TRY(write_inputs(stage, class, batch));
+    *has_begun = true;
     WK_TRY(wk_plan_run(class->plan));
     wick_tensor *const wanted = batch->is_short ? class->shortlist : NULL;
     if (class->result) WK_TRY(start_reading(stage, wanted ? wanted : class->result));

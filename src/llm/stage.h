@@ -53,8 +53,8 @@ wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc
                               const wk_stage_batch *batch);
 
 /* Starts a batch; the first stage reads no hidden rows. WICK_PENDING: kernels compile, call again.
- */
-wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch);
+ * *has_begun: also after a failure, what its layers keep may have been written. */
+wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch, bool *has_begun);
 /* WICK_PENDING, WICK_OK: the batch has run and its result is in the batch, or its error. */
 wick_status wk_stage_poll(wk_stage *stage, wk_stage_batch *batch);
 /* Reads all logits of the last batch where it is short. WICK_PENDING: call again. */

@@ -1,22 +1,42 @@
-/* Many sessions of one model: opened, stepped alone or together, forked, cancelled, reset and
- * closed at random, each gives the tokens, and the bits of their probabilities, that its prompt
- * gives alone. */
+/* usage: test_sessions [--programs N] [--seed S] [--backend webgpu --webgpu-lib LIBRARY ...]
+ *
+ * Many sessions of one model: programs that open, step, fork, cancel, reset and close them at
+ * random, while memory is refused and devices are lost at random. Every text has the tokens, and
+ * the bits of their probabilities, that its prompt gives alone. A session fails for no other reason
+ * than memory, and no more of them than there were refusals. */
 #include "golden/going_back.h"
 
+#include "backend/null/null.h"
+#include "backend/webgpu/webgpu.h"
+#include "checked_heap.h"
 #include "random_bits.h"
+#include "tensor/device.h"
 
-enum { N_PROMPTS = 5, MOST_PROMPT = 80, N_TOKENS = 20, N_ACTORS = 6, CONTEXT = 128, CHUNK = 16 };
+enum {
+    N_PROMPTS = 5,
+    MOST_PROMPT = 80,
+    N_TOKENS = 20,
+    N_ACTORS = 6,
+    CONTEXT = 128,
+    CHUNK = 16,
+    N_ACTS = 250
+};
 
 static const char *const models[] = {
     "llama",  "gemma3",    "gemma2",         "mistral", "deepseek2-v3", "mamba2",        "lfm2",
     "qwen35", "qwen3next", "granite-hybrid", "gpt-oss", "qwen3moe",     "phi3-longrope", "gpt2"};
+
+enum { N_SETUPS = 5 };      /* beside those of WebGPU */
+static uint64_t n_programs; /* in all; rounded up to the same number for each model and setup */
+static uint64_t seed = 1;   /* of the next one */
+static uint64_t n_refused, n_lost, n_failures; /* allocations, devices, sessions so far */
+static const char *model_name;                 /* of the one that runs; NULL: none does */
 
 /* What a prompt gives alone. */
 typedef struct text {
     uint32_t prompt[MOST_PROMPT], n_prompt;
     wick_logprob tokens[N_TOKENS];
 } text;
-static text texts[N_PROMPTS];
 
 typedef struct actor {
     wick_session *session; /* NULL: it is not on the stage */
@@ -24,159 +44,306 @@ typedef struct actor {
     uint32_t n_told;
 } actor;
 
+enum { REFUSALS = 1, LOSSES = 2 };
+
+typedef struct scene {
+    checked_heap heap;
+    wick_device *device;
+    wick_model *model;
+    text texts[N_PROMPTS];
+    actor actors[N_ACTORS];
+    uint32_t faults;    /* of the program: REFUSALS, LOSSES */
+    uint64_t n_told;    /* tokens of all actors */
+    uint64_t told_then; /* when the device was lost last */
+    uint64_t n_failed;
+} scene;
+
 static uint32_t below(uint32_t n) { return (uint32_t)(random_bits() % n); }
 
-static wick_session *open_actor(wick_model *model, const text *t) {
-    wick_session *session;
-    wick_error error = {0};
+/* Whether it is WICK_OK; else memory was refused. */
+static bool is_done(scene *s, wick_status status, const char *what) {
+    if (status == WICK_OK) return true;
+    if (status != WICK_ERR_OUT_OF_MEMORY || !(s->faults & REFUSALS))
+        fail_msg("%s: %s", what, wick_status_text(status));
+    s->n_failed++;
+    return false;
+}
+
+static void leave(actor *a) {
+    wick_session_close(a->session);
+    a->session = NULL;
+}
+
+/* --- Texts alone --- */
+
+static wick_status open_session(scene *s, wick_session **session, wick_error *error) {
     const wick_session_desc desc = {.context_length = CONTEXT,
                                     .chunk_length = CHUNK,
                                     .max_tokens = N_TOKENS,
                                     .ignore_end = true,
                                     .n_logprobs = 1};
-    if (wick_session_open(model, &desc, &session, &error) != WICK_OK) fail_msg("%s", error.message);
-    assert_int_equal(wick_session_append_tokens(session, t->prompt, t->n_prompt), WICK_OK);
-    return session;
+    return wick_session_open(s->model, &desc, session, error);
 }
 
-/* One step; what it tells has to be what the text says. */
-static void step_actor(actor *a) {
-    wick_event event;
-    if (wick_session_step(a->session, &event) != WICK_OK) fail_with_error(a->session);
-    if (event.kind != WICK_EVENT_TOKEN) {
-        if (event.kind == WICK_EVENT_END) assert_int_equal(a->n_told, N_TOKENS);
-        return;
+static void make_text(scene *s, text *t, uint32_t most, uint32_t n_vocab) {
+    wick_session *session;
+    wick_error error = {0};
+    t->n_prompt = 1 + below(most);
+    for (uint32_t k = 0; k < t->n_prompt; k++) t->prompt[k] = below(n_vocab);
+    if (open_session(s, &session, &error) != WICK_OK) fail_msg("%s", error.message);
+    assert_int_equal(wick_session_append_tokens(session, t->prompt, t->n_prompt), WICK_OK);
+    uint32_t n = 0;
+    wick_event event = {.kind = WICK_EVENT_PENDING};
+    while (event.kind != WICK_EVENT_END) {
+        if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
+        if (event.kind == WICK_EVENT_TOKEN) t->tokens[n++] = event.logprobs[0];
     }
+    assert_int_equal(n, N_TOKENS);
+    wick_session_close(session);
+}
+
+static void make_texts(scene *s) {
+    wick_model_info info;
+    wick_model_get_info(s->model, &info);
+    for (uint32_t i = 0; i < N_PROMPTS; i++)
+        make_text(s, &s->texts[i], i % 2 ? MOST_PROMPT : 8, info.n_vocab);
+}
+
+/* --- What sessions do --- */
+
+static void begin(scene *s, actor *a) {
+    a->follows = &s->texts[below(N_PROMPTS)];
+    a->n_told = 0;
+    const wick_status status =
+        wick_session_append_tokens(a->session, a->follows->prompt, a->follows->n_prompt);
+    if (!is_done(s, status, "append")) leave(a);
+}
+
+static void enter(scene *s, actor *a) {
+    if (is_done(s, open_session(s, &a->session, NULL), "open")) begin(s, a);
+}
+
+static void begin_again(scene *s, actor *a) {
+    wick_session_reset(a->session);
+    begin(s, a);
+}
+
+/* One step; what it tells has to be what the text says. False: the text has ended. */
+static bool step_actor(scene *s, actor *a) {
+    wick_event event;
+    const wick_status status = wick_session_step(a->session, &event);
+    if (status != WICK_OK && status != WICK_ERR_OUT_OF_MEMORY) fail_with_error(a->session);
+    if (!is_done(s, status, "step")) {
+        assert_int_equal(wick_session_error(a->session, NULL), status);
+        begin_again(s, a);
+        return true;
+    }
+    if (event.kind == WICK_EVENT_END) assert_int_equal(a->n_told, N_TOKENS);
+    if (event.kind != WICK_EVENT_TOKEN) return event.kind != WICK_EVENT_END;
     assert_true(a->n_told < N_TOKENS);
     const wick_logprob *const want = &a->follows->tokens[a->n_told++];
     assert_int_equal(event.token, want->id);
     assert_memory_equal(&event.logprobs[0].logprob, &want->logprob, sizeof want->logprob);
+    s->n_told++;
+    return true;
 }
 
-static void make_texts(wick_model *model) {
-    wick_model_info info;
-    wick_model_get_info(model, &info);
-    for (uint32_t i = 0; i < N_PROMPTS; i++) {
-        text *const t = &texts[i];
-        t->n_prompt = 1 + below(i % 2 ? MOST_PROMPT : 8);
-        for (uint32_t k = 0; k < t->n_prompt; k++) t->prompt[k] = below(info.n_vocab);
-        wick_session *const session = open_actor(model, t);
-        uint32_t n = 0;
-        wick_event event = {.kind = WICK_EVENT_PENDING};
-        while (event.kind != WICK_EVENT_END) {
-            if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
-            if (event.kind == WICK_EVENT_TOKEN) t->tokens[n++] = event.logprobs[0];
-        }
-        assert_int_equal(n, N_TOKENS);
-        wick_session_close(session);
-    }
-}
-
-static void fork_actor(const actor *from, actor *to) {
+static void fork_actor(scene *s, const actor *from, actor *to) {
     const wick_session_desc desc = {.max_tokens = N_TOKENS, .ignore_end = true, .n_logprobs = 1};
     if (!from->session || to->session) return;
     const wick_status status = wick_session_fork(from->session, &desc, &to->session, NULL);
-    if (status == WICK_ERR_STATE) return; /* it is computing */
-    assert_int_equal(status, WICK_OK);
+    if (status == WICK_ERR_STATE || !is_done(s, status, "fork")) return; /* it is computing */
     to->follows = from->follows;
     to->n_told = from->n_told;
 }
 
-static void begin_again(actor *a) {
-    wick_session_reset(a->session);
-    a->follows = &texts[below(N_PROMPTS)];
-    a->n_told = 0;
-    assert_int_equal(
-        wick_session_append_tokens(a->session, a->follows->prompt, a->follows->n_prompt), WICK_OK);
+static void step_model(scene *s) {
+    wick_error error = {0};
+    const wick_status status = wick_model_step(s->model, &error);
+    if (status < 0) (void)is_done(s, status, error.message);
 }
 
-static void act(wick_model *model, actor *actors) {
-    actor *const a = &actors[below(N_ACTORS)];
+static void act(scene *s) {
+    actor *const a = &s->actors[below(N_ACTORS)];
     const uint32_t what = below(64);
     if (!a->session) {
-        if (what > 7) return;
-        *a = (actor){.follows = &texts[below(N_PROMPTS)]};
-        a->session = open_actor(model, a->follows);
+        if (what < 8) enter(s, a);
     } else if (what == 0) {
-        wick_session_close(a->session);
-        a->session = NULL;
+        leave(a);
     } else if (what == 1) {
-        begin_again(a);
+        begin_again(s, a);
     } else if (what == 2) {
         wick_session_cancel(a->session);
     } else if (what == 3) {
-        fork_actor(a, &actors[below(N_ACTORS)]);
+        fork_actor(s, a, &s->actors[below(N_ACTORS)]);
     } else if (what < 30) {
-        wick_error error = {0};
-        if (wick_model_step(model, &error) < 0) fail_msg("%s", error.message);
+        step_model(s);
     } else {
-        step_actor(a);
+        (void)step_actor(s, a);
     }
 }
 
-static void check_model(const char *path, const wick_device_desc *desc, uint64_t cache_limit,
-                        uint32_t n_acts) {
-    wick_device *device;
-    wick_model *model;
-    wick_error error = {0};
-    const wick_model_desc model_desc = {.cache_limit = cache_limit};
-    assert_int_equal(wick_device_open(desc, &device, NULL), WICK_OK);
-    if (wick_model_open(device, path, &model_desc, &model, &error) != WICK_OK)
-        fail_msg("%s", error.message);
-    actor actors[N_ACTORS] = {{.session = NULL}};
-    make_texts(model);
-    for (uint32_t i = 0; i < n_acts; i++) act(model, actors);
-    for (uint32_t i = 0; i < N_ACTORS; i++) wick_session_close(actors[i].session);
-    wick_device_stats stats;
-    wick_model_close(model);
-    assert_int_equal(wick_synchronize(device), WICK_OK);
-    assert_int_equal(wick_device_trim(device, NULL, NULL), WICK_OK);
-    wick_device_get_stats(device, &stats);
-    if (desc->backend == WICK_BACKEND_CPU) assert_int_equal(stats.buffer_bytes, 0);
-    wick_device_close(device);
+/* --- What happens to them --- */
+
+/* Memory is there for some more allocations, and then is not: for one of them, or until the next
+ * change. */
+static void change_memory(scene *s) {
+    const uint32_t what = below(40);
+    if (what > 3) return;
+    s->heap.n_allowed = what == 0 ? UINT64_MAX : below(what == 1 ? 100 : 10);
+    s->heap.refuses_once = what != 3;
 }
 
-static void check_models(wick_device_desc desc, uint64_t cache_limit, uint32_t n_acts) {
+static void lose(const scene *s) {
+    if (s->device->desc.backend == WICK_BACKEND_NULL)
+        wk_null_lose_after(s->device->handle, 1 + below(300));
+    else
+        (void)wk_webgpu_lose(s->device->handle); /* only Dawn can */
+}
+
+/* There is progress between two losses: else the model gives up. */
+static void change_device(scene *s) {
+    if (below(50) > 0 || s->n_told < s->told_then + 4 || wk_device_is_lost(s->device)) return;
+    s->told_then = s->n_told;
+    lose(s);
+}
+
+static void end_faults(scene *s) {
+    s->heap.n_allowed = UINT64_MAX;
+    if (s->device->desc.backend == WICK_BACKEND_NULL && !wk_device_is_lost(s->device))
+        wk_null_lose_after(s->device->handle, 0);
+}
+
+static void run_program(scene *s) {
+    const wick_backend backend = s->device->desc.backend;
+    const uint64_t refused_before = s->heap.n_refused;
+    seed_random(seed++);
+    s->faults = below(4);
+    if (backend != WICK_BACKEND_NULL && backend != WICK_BACKEND_WEBGPU)
+        s->faults &= ~(uint32_t)LOSSES;
+    s->n_failed = 0;
+    for (uint32_t i = 0; i < N_ACTS; i++) {
+        if (s->faults & REFUSALS) change_memory(s);
+        if (s->faults & LOSSES) change_device(s);
+        act(s);
+    }
+    end_faults(s);
+    for (actor *a = s->actors; a < s->actors + N_ACTORS; a++) {
+        while (a->session && step_actor(s, a)) continue;
+        leave(a);
+    }
+    assert_true(s->n_failed <= s->heap.n_refused - refused_before);
+    n_failures += s->n_failed;
+    assert_int_equal(wick_device_error(s->device, NULL), WICK_OK);
+}
+
+/* --- Models and devices --- */
+
+static void check_model(const char *path, wick_device_desc desc, uint64_t cache_limit) {
+    static scene s;
+    wick_error error = {0};
+    const wick_model_desc model_desc = {.cache_limit = cache_limit};
+    s = (scene){.n_told = 0};
+    checked_heap_init(&s.heap, UINT64_MAX);
+    desc.allocator = s.heap.heap.hook;
+    if (wick_device_open(&desc, &s.device, &error) != WICK_OK ||
+        wick_model_open(s.device, path, &model_desc, &s.model, &error) != WICK_OK)
+        fail_msg("%s", error.message);
+    seed_random(seed);
+    make_texts(&s);
+    const uint64_t n_scenes =
+        WK_COUNT(models) * (desc.backend == WICK_BACKEND_WEBGPU ? 1 : N_SETUPS);
+    for (uint64_t n = 0; n * n_scenes < n_programs || n == 0; n++) run_program(&s);
+    wick_device_stats stats;
+    wick_device_get_stats(s.device, &stats);
+    n_refused += s.heap.n_refused;
+    n_lost += stats.n_losses;
+    wick_model_close(s.model);
+    assert_int_equal(wick_synchronize(s.device), WICK_OK);
+    assert_int_equal(wick_device_trim(s.device, NULL, NULL), WICK_OK);
+    wick_device_get_stats(s.device, &stats);
+    if (desc.backend == WICK_BACKEND_CPU) assert_int_equal(stats.buffer_bytes, 0);
+    wick_device_close(s.device);
+    assert_int_equal(s.heap.n_live, 0);
+    assert_int_equal(s.heap.n_wrong_sizes, 0);
+}
+
+static void check_models(wick_device_desc desc, uint64_t cache_limit) {
     for (size_t m = 0; m < WK_COUNT(models); m++) {
         char path[1024];
         make_path(models[m], path, sizeof path);
-        check_model(path, &desc, cache_limit, n_acts);
+        model_name = models[m];
+        check_model(path, desc, cache_limit);
     }
+    model_name = NULL;
+}
+
+static int tell_where(void **state) {
+    (void)state;
+    if (model_name)
+        print_message("in program %llu, of %s\n", (unsigned long long)seed - 1, model_name);
+    return 0;
 }
 
 static void test_exact(void **state) {
     (void)state;
     wick_device_desc desc = device_desc();
     desc.math = WICK_MATH_EXACT;
-    check_models(desc, 0, desc.backend == WICK_BACKEND_WEBGPU ? 200 : 1000);
+    check_models(desc, 0);
 }
 
 static void test_fast(void **state) {
     (void)state;
-    check_models((wick_device_desc){.backend = WICK_BACKEND_CPU, .math = WICK_MATH_FAST}, 0, 1000);
+    check_models((wick_device_desc){.backend = WICK_BACKEND_CPU, .math = WICK_MATH_FAST}, 0);
 }
 
 /* Room for the longest session alone: others lose what they have in the cache again and again. */
 static void test_little_room(void **state) {
     (void)state;
-    check_models((wick_device_desc){.backend = WICK_BACKEND_CPU, .math = WICK_MATH_EXACT}, 1, 1000);
+    check_models((wick_device_desc){.backend = WICK_BACKEND_CPU, .math = WICK_MATH_EXACT}, 1);
+}
+
+static void test_null(void **state) {
+    (void)state;
+    check_models((wick_device_desc){.backend = WICK_BACKEND_NULL}, 0);
 }
 
 static void test_late(void **state) {
     (void)state;
     check_models((wick_device_desc){.backend = WICK_BACKEND_NULL,
                                     .null_flags = WICK_NULL_LATE | WICK_NULL_OUT_OF_ORDER},
-                 0, 200);
+                 0);
+}
+
+/* Takes --programs and --seed out of the arguments. */
+static int take_options(int argc, char **argv) {
+    int n = 1;
+    for (int i = 1; i < argc; i++) {
+        const char *value;
+        if ((value = option_value(argc, argv, &i, "--programs")) != NULL)
+            n_programs = strtoull(value, NULL, 10);
+        else if ((value = option_value(argc, argv, &i, "--seed")) != NULL)
+            seed = strtoull(value, NULL, 10);
+        else
+            argv[n++] = argv[i];
+    }
+    return n;
 }
 
 int main(int argc, char **argv) {
     chosen.strict = true; /* of WebGPU: no operation may fall back */
-    if (!parse_device(argc, argv, &chosen)) return 2;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exact)};
-    const struct CMUnitTest others[] = {cmocka_unit_test(test_fast),
-                                        cmocka_unit_test(test_little_room),
-                                        cmocka_unit_test(test_late)};
+    if (!parse_device(take_options(argc, argv), argv, &chosen)) return 2;
+    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(test_exact, tell_where)};
+    const struct CMUnitTest others[N_SETUPS - 1] = {
+        cmocka_unit_test_teardown(test_fast, tell_where),
+        cmocka_unit_test_teardown(test_little_room, tell_where),
+        cmocka_unit_test_teardown(test_null, tell_where),
+        cmocka_unit_test_teardown(test_late, tell_where)};
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (chosen.backend == WICK_BACKEND_WEBGPU) return n_failed;
-    return n_failed + cmocka_run_group_tests(others, NULL, NULL);
+    const int n_others_failed = cmocka_run_group_tests(others, NULL, NULL);
+    print_message("%llu allocations refused, %llu devices lost, %llu sessions failed\n",
+                  (unsigned long long)n_refused, (unsigned long long)n_lost,
+                  (unsigned long long)n_failures);
+    return n_failed + n_others_failed + (n_refused == 0 || n_lost == 0);
 }
