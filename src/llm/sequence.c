@@ -140,9 +140,9 @@ static bool is_in_batch(const wk_sequence *s) {
     return false;
 }
 
-/* The sequence that gives up its cache: of those with nothing to compute, which nobody may step any
- * more, the one that was served longest ago, else the youngest, if it is younger than s. NULL:
- * there is none. */
+/* The sequence that gives up its cache: of those with nothing to compute, which may never be
+ * stepped again, the one that was served longest ago, else the youngest, if it is younger than s.
+ * NULL: there is none. */
 static wk_sequence *find_victim(const wk_sequence *s) {
     wk_sequence *idle = NULL, *youngest = NULL;
     for (wk_sequence *other = s->runner->sequences; other; other = other->next) {
