@@ -86,10 +86,10 @@ WICK_API wick_status wick_model_add_adapter(wick_model *model, const char *path,
 WICK_API wick_status wick_model_add_adapter_source(wick_model *model, wick_source source,
                                                    float scale, wick_error *error);
 
-/* Its sessions must be closed before. NULL is allowed. */
 /* Gives back what no open session needs: the keys and values of texts that are over, with which new
  * texts could begin. NULL is allowed. */
 WICK_API void wick_model_trim(wick_model *model);
+/* Its sessions must be closed before. NULL is allowed. */
 WICK_API void wick_model_close(wick_model *model);
 
 typedef struct wick_model_info {

@@ -102,8 +102,25 @@ WK_INLINE void column_chunk(const wk_layout layout, const uint8_t *const panel[]
     }
 }
 
-WK_INLINE void run_column(const linear_operands *a, const wk_layout layout, int64_t begin,
-                          int64_t end) {
+/* Elements [first, first + len) of k of one panel as floats [len][16]. */
+typedef void (*unpack_fn)(const uint8_t *panel, int64_t first, int64_t len, float *w);
+
+/* The same of any type, over weights that are unpacked to w [DECODE_PANELS][CHUNK * 16] first: it
+ * takes longer, and no code for each type. */
+WK_INLINE void unpacked_chunk(unpack_fn unpack, const uint8_t *const panel[], int64_t first,
+                              int64_t len, const float *x, float *w, v16 sum[]) {
+    for (int p = 0; p < DECODE_PANELS; p++)
+        unpack(panel[p], first, len, w + p * CHUNK * WK_PANEL_ROWS);
+    for (int64_t i = 0; i < len; i++) {
+        const v16 xi = v16_set(x[first + i]);
+        for (int p = 0; p < DECODE_PANELS; p++)
+            sum[p] = v16_fma(v16_load(w + (p * CHUNK + i) * WK_PANEL_ROWS), xi, sum[p]);
+    }
+}
+
+/* unpack, w: where code for each type is too much; else layout is a constant. */
+WK_INLINE void run_column(const linear_operands *a, const wk_layout layout, unpack_fn unpack,
+                          float *w, int64_t begin, int64_t end) {
     const float *const x = linear_at(a, &a->x, 0);
     float *const y = linear_at(a, &a->y, 0);
     for (int64_t at = begin; at < end; at += DECODE_PANELS) {
@@ -117,7 +134,10 @@ WK_INLINE void run_column(const linear_operands *a, const wk_layout layout, int6
             const int64_t len = a->k - first < CHUNK ? a->k - first : CHUNK;
             v16 sum[DECODE_PANELS];
             for (int p = 0; p < DECODE_PANELS; p++) sum[p] = v16_zero();
-            column_chunk(layout, panel, first, len, x, sum);
+            if (unpack)
+                unpacked_chunk(unpack, panel, first, len, x, w, sum);
+            else
+                column_chunk(layout, panel, first, len, x, sum);
             for (int p = 0; p < DECODE_PANELS; p++) total[p] = v16_add(total[p], sum[p]);
         }
         for (int p = 0; p < DECODE_PANELS && at + p < end; p++) {
@@ -258,8 +278,8 @@ static void run_span(const linear_operands *a, const exact_group *g, const float
 }
 
 /* unpacked [GROUP][SPAN * 16] */
-WK_INLINE void run_group(const linear_operands *a, const wk_layout layout, const float *packed,
-                         exact_group g, float *unpacked) {
+static void run_group(const linear_operands *a, wk_layout layout, unpack_fn unpack,
+                      const float *packed, exact_group g, float *unpacked) {
     const uint8_t *const panel = a->weight + g.begin * a->panel_bytes;
     for (g.first = 0; g.first < a->k || g.first == 0; g.first += SPAN) {
         g.last = a->k - g.first < SPAN ? a->k : g.first + SPAN;
@@ -270,8 +290,8 @@ WK_INLINE void run_group(const linear_operands *a, const wk_layout layout, const
             g.weights = unpacked;
             g.stride = SPAN * WK_PANEL_ROWS;
             for (int64_t p = 0; p < g.end - g.begin; p++)
-                unpack_span(layout, panel + p * a->panel_bytes, g.first, g.last - g.first,
-                            unpacked + p * g.stride);
+                unpack(panel + p * a->panel_bytes, g.first, g.last - g.first,
+                       unpacked + p * g.stride);
         }
         run_span(a, &g, packed);
     }
@@ -302,7 +322,8 @@ static size_t exact_scratch_bytes(const wk_op *op) {
 }
 
 static size_t exact_worker_bytes(const wk_op *op) {
-    return linear_m(op) == 1 ? 0 : GROUP * SPAN * WK_PANEL_ROWS * sizeof(float);
+    const int n = linear_m(op) > 1 ? GROUP * SPAN : COLUMN_IS_UNPACKED ? DECODE_PANELS * CHUNK : 0;
+    return (size_t)n * WK_PANEL_ROWS * sizeof(float);
 }
 
 /* The tiles of group number g. */
@@ -319,8 +340,23 @@ static void pack_groups(const wk_cpu_run *run, const linear_index *index, int64_
     }
 }
 
-WK_INLINE void exact_run(const wk_cpu_run *run, const wk_layout layout, int phase, int64_t begin,
+/* What there is of a type. */
+typedef struct exact_type {
+    wk_layout layout;
+    unpack_fn unpack;
+    void (*column)(const linear_operands *a, int64_t begin, int64_t end); /* NULL: by unpack */
+} exact_type;
+
+static void exact_column(const linear_operands *a, const exact_type *type, float *w, int64_t begin,
                          int64_t end) {
+    if (type->column)
+        type->column(a, begin, end);
+    else
+        run_column(a, type->layout, type->unpack, w, begin, end);
+}
+
+static void exact_run(const wk_cpu_run *run, const exact_type *type, int phase, int64_t begin,
+                      int64_t end) {
     const linear_index index = linear_index_in(run->op, run->scratch);
     if (phase == LINEAR_SORT) {
         linear_sort(run);
@@ -334,12 +370,12 @@ WK_INLINE void exact_run(const wk_cpu_run *run, const wk_layout layout, int phas
         const linear_span span = linear_span_at(run->op, begin, end);
         const linear_group group = linear_group_at(run, &index, span.group);
         begin = span.next;
-        if (group.a.m == 1) run_column(&group.a, layout, span.begin, span.end);
+        if (group.a.m == 1) exact_column(&group.a, type, run->worker_scratch, span.begin, span.end);
         for (int64_t at = span.begin; group.a.m > 1 && at < span.end; at += GROUP) {
             const exact_group g = {.begin = at,
                                    .end = at + GROUP < span.end ? at + GROUP : span.end};
-            run_group(&group.a, layout, exact_packed(&index, &group, span.group), g,
-                      run->worker_scratch);
+            run_group(&group.a, type->layout, type->unpack,
+                      exact_packed(&index, &group, span.group), g, run->worker_scratch);
         }
     }
 }
@@ -348,8 +384,19 @@ WK_INLINE void exact_run(const wk_cpu_run *run, const wk_layout layout, int phas
     static bool accepts_##name(const wk_op *op) {                                                  \
         return linear_accepts(op, WK_LAYOUT_PANEL_##layout);                                       \
     }                                                                                              \
+    static void unpack_##name(const uint8_t *panel, int64_t first, int64_t len, float *w) {        \
+        unpack_span(WK_LAYOUT_PANEL_##layout, panel, first, len, w);                               \
+    }                                                                                              \
+    static void column_##name(const linear_operands *a, int64_t begin, int64_t end) {              \
+        run_column(a, WK_LAYOUT_PANEL_##layout, NULL, NULL, begin, end);                           \
+    }                                                                                              \
     static void run_##name(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {         \
-        exact_run(run, WK_LAYOUT_PANEL_##layout, phase, begin, end);                               \
+        static const exact_type type = {                                                           \
+            WK_LAYOUT_PANEL_##layout,                                                              \
+            unpack_##name,                                                                         \
+            COLUMN_IS_UNPACKED ? NULL : column_##name,                                             \
+        };                                                                                         \
+        exact_run(run, &type, phase, begin, end);                                                  \
     }
 EXACT_RUN(F32, f32)
 EXACT_RUN(F16, f16)

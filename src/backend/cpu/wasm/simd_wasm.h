@@ -17,11 +17,12 @@ enum {
     TILE_COLUMNS = 3,
     TILE_COLUMNS_SMALL = 2,
     HAS_PREFETCH = 0,
-    ATTENTION_SUMS = 2,   /* register tile of attention, of 16 floats */
-    ATTENTION_WIDENS = 1, /* whether halves become floats once for all queries of a step */
-    DECODE_PANELS = 1,    /* panels in flight with one column, to hide the latency of the sums */
-    SIMD_IS_SHORT = 1,    /* whether less code is worth a few more instructions */
-    SIMD_PARTS = 4,       /* registers of 16 floats or of 16 rows of bytes */
+    ATTENTION_SUMS = 2,     /* register tile of attention, of 16 floats */
+    ATTENTION_WIDENS = 1,   /* whether halves become floats once for all queries of a step */
+    DECODE_PANELS = 1,      /* panels in flight with one column, to hide the latency of the sums */
+    COLUMN_IS_UNPACKED = 1, /* exact, with one column: no code for each type */
+    SIMD_IS_SHORT = 1,      /* whether less code is worth a few more instructions */
+    SIMD_PARTS = 4,         /* registers of 16 floats or of 16 rows of bytes */
 };
 
 typedef struct v16 { /* 16 floats */

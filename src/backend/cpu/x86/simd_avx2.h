@@ -15,10 +15,11 @@ enum {
     TILE_COLUMNS = 6,
     TILE_COLUMNS_SMALL = 2,
     HAS_PREFETCH = 1,
-    ATTENTION_SUMS = 4,   /* register tile of attention, of 16 floats */
-    ATTENTION_WIDENS = 0, /* whether halves become floats once for all queries of a step */
-    DECODE_PANELS = 2,    /* panels in flight with one column, to hide the latency of the sums */
-    SIMD_IS_SHORT = 0,    /* whether less code is worth a few more instructions */
+    ATTENTION_SUMS = 4,     /* register tile of attention, of 16 floats */
+    ATTENTION_WIDENS = 0,   /* whether halves become floats once for all queries of a step */
+    DECODE_PANELS = 2,      /* panels in flight with one column, to hide the latency of the sums */
+    COLUMN_IS_UNPACKED = 0, /* exact, with one column: no code for each type */
+    SIMD_IS_SHORT = 0,      /* whether less code is worth a few more instructions */
 };
 
 typedef struct v16 { /* 16 floats */
