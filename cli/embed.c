@@ -202,39 +202,61 @@ static void print_rows(const job *j, size_t i, const float *rows, size_t n_rows)
 
 /* ---- The work ---- */
 
-static int embed_text(job *j, size_t i) {
+enum { GROUP = 128 }; /* texts that are given at once */
+
+static wick_status start_group(const job *j, size_t first, size_t n) {
     const texts *const t = j->texts;
-    wick_status status = t->items != NULL
-                             ? wick_embedder_start(j->embedder, t->items[i], t->sizes[i])
-                             : wick_embedder_start_tokens(j->embedder, t->ids, t->n_ids);
+    return t->items != NULL
+               ? wick_embedder_start_texts(j->embedder, t->items + first, t->sizes + first, n)
+               : wick_embedder_start_tokens(j->embedder, t->ids, t->n_ids);
+}
+
+static int write_group(job *j, size_t first, size_t n) {
+    size_t n_rows;
+    const float *const rows = wick_embedder_result(j->embedder, &n_rows);
+    if (j->options->out != NULL) return write_rows(j, rows, n_rows);
+    for (size_t i = 0; i < n; i++)
+        print_rows(j, first + i, rows + n_rows / n * i * j->n_embd, n_rows / n);
+    return CLI_OK;
+}
+
+static int embed_group(job *j, size_t first, size_t n);
+
+/* Of several texts, those before the one that failed have vectors all the same. */
+static int take_apart(job *j, size_t first, size_t n) {
+    int code = CLI_OK;
+    for (size_t i = 0; i < n && code == CLI_OK; i++) code = embed_group(j, first + i, 1);
+    return code;
+}
+
+static int embed_group(job *j, size_t first, size_t n) {
+    wick_status status = start_group(j, first, n);
     if (status == WICK_OK) status = WICK_PENDING;
     while (status == WICK_PENDING) {
         if (cli_interrupted()) return CLI_INTERRUPTED;
         status = wick_embedder_poll(j->embedder);
         if (status == WICK_PENDING) wick_pause(j->engine->device);
     }
-    if (status != WICK_OK)
-        return cli_report_embedder(j->embedder, j->engine->device, cli_step_hint(status));
-    size_t n_rows;
-    const float *const rows = wick_embedder_result(j->embedder, &n_rows);
-    if (j->options->out != NULL) return write_rows(j, rows, n_rows);
-    print_rows(j, i, rows, n_rows);
-    return CLI_OK;
+    if (status == WICK_OK) return write_group(j, first, n);
+    if (n > 1) return take_apart(j, first, n);
+    const int code = cli_report_embedder(j->embedder, j->engine->device, cli_step_hint(status));
+    if (code == CLI_FAILURE && j->texts->n > 1)
+        fprintf(stderr, "wick: that was text %zu of %zu\n", first + 1, j->texts->n);
+    return code;
 }
 
 static int embed_all(job *j) {
-    if (j->options->out != NULL && j->texts->n > 1 &&
-        wick_embedder_pooling(j->embedder) == WICK_POOLING_NONE)
+    const bool is_pooled = wick_embedder_pooling(j->embedder) != WICK_POOLING_NONE;
+    const size_t n_texts = j->texts->n, most = is_pooled ? GROUP : 1;
+    if (j->options->out != NULL && n_texts > 1 && !is_pooled)
         return cli_usage_error(&cli_embed, "without pooling, --out takes one text");
     int code = CLI_OK;
     /* Lines of JSON on a terminal show by themselves how far it is. */
     const bool is_quiet = j->options->out == NULL && isatty(STDOUT_FILENO) == 1;
     cli_progress line = cli_progress_begin("embedding", "texts");
-    for (size_t i = 0; i < j->texts->n && code == CLI_OK; i++) {
-        if (!is_quiet) cli_progress_show(&line, i, j->texts->n);
-        code = embed_text(j, i);
-        if (code == CLI_FAILURE && j->texts->n > 1)
-            fprintf(stderr, "wick: that was text %zu of %zu\n", i + 1, j->texts->n);
+    for (size_t i = 0; i < n_texts && code == CLI_OK; i += most) {
+        if (!is_quiet) cli_progress_show(&line, i, n_texts);
+        code = embed_group(j, i, n_texts - i < most ? n_texts - i : most);
     }
     cli_progress_clear(&line);
     wick_error error = {0};

@@ -39,14 +39,20 @@ WICK_API wick_pooling wick_embedder_pooling(const wick_embedder *embedder);
  * begin and end tokens that the model wants. WICK_ERR_STATE: it is too long. WICK_ERR_ARGUMENT: no
  * tokens. wick_embedder_error has the sentence. */
 WICK_API wick_status wick_embedder_start(wick_embedder *embedder, const char *text, size_t size);
+/* Begins with n texts, texts[i] of sizes[i] bytes; both arrays may go after the call. Several of
+ * them are computed at once: the vector of each is that of the text alone, in fast math on a GPU
+ * nearly (docs/sessions.md). WICK_ERR_UNSUPPORTED: more than one without pooling; else as above,
+ * with the number of the text in the sentence. */
+WICK_API wick_status wick_embedder_start_texts(wick_embedder *embedder, const char *const *texts,
+                                               const size_t *sizes, size_t n);
 WICK_API wick_status wick_embedder_start_tokens(wick_embedder *embedder, const uint32_t *ids,
                                                 size_t n);
 /* WICK_PENDING: call again, see wick_session_step. */
 WICK_API wick_status wick_embedder_poll(wick_embedder *embedder);
 /* Of the last call that failed, until a later one is accepted, as wick_session_error. */
 WICK_API wick_status wick_embedder_error(const wick_embedder *embedder, wick_error *error);
-/* [*n_rows, n_embd] (n_rows may be NULL): one row, or one for each token with WICK_POOLING_NONE.
- * After WICK_OK, until the next start. */
+/* [*n_rows, n_embd] (n_rows may be NULL): one row for each text, or one for each token with
+ * WICK_POOLING_NONE. After WICK_OK, until the next start. */
 WICK_API const float *wick_embedder_result(const wick_embedder *embedder, size_t *n_rows);
 
 #ifdef __cplusplus

@@ -6,16 +6,31 @@
 #include <math.h>
 #include <string.h>
 
+enum { MOST_LANES = 32 }; /* texts that are computed at once */
+
+/* A session that gives states, and the text that it reads. */
+typedef struct reader {
+    wick_session *session; /* NULL: not opened yet */
+    bool is_busy;
+    size_t text, n_tokens; /* n_tokens: of it */
+    double *sum;           /* [n_embd] of its rows so far; NULL: the mean is not wanted */
+} reader;
+
 struct wick_embedder {
     wick_model *model;
-    wick_session *session; /* gives states */
+    wick_session_desc desc;   /* of the sessions */
+    reader lanes[MOST_LANES]; /* the first one is open */
+    size_t n_lanes;           /* that there is memory for */
     wick_pooling pooling;
     bool is_raw, is_done;
-    wick_error error;        /* of the last call that failed; clear: a later one was accepted */
-    size_t n_embd, n_tokens; /* n_tokens: of this text */
-    float *rows;             /* [capacity, n_embd] */
-    size_t capacity, n_rows;
-    double *sum; /* [n_embd] of the rows so far; NULL: the mean is not wanted */
+    wick_error error; /* of the last call that failed; clear: a later one was accepted */
+    size_t n_embd;
+    uint32_t *ids; /* [id_capacity] of all texts */
+    size_t *ends;  /* [text_capacity] of each in ids */
+    size_t n_texts, text_capacity, id_capacity;
+    size_t n_begun, n_ended; /* texts */
+    float *rows;             /* [row_capacity, n_embd] */
+    size_t row_capacity, n_rows;
 };
 
 static wick_pooling choose_pooling(const wk_hparams *hparams) {
@@ -31,19 +46,18 @@ static wick_pooling choose_pooling(const wk_hparams *hparams) {
     return WICK_POOLING_AUTO;
 }
 
-static wick_status make_parts(wick_embedder *e, const wick_embedder_desc *desc, wick_error *err) {
-    wk_heap *const heap = e->model->heap;
-    const wick_session_desc session = {.context_length = desc->max_tokens,
-                                       .chunk_length = desc->chunk_length,
-                                       .logits = WICK_LOGITS_STATES};
-    WK_TRY(wk_session_open_whole(e->model, &session, &e->session, err));
-    e->rows = wk_alloc_array(heap, e->n_embd, sizeof *e->rows);
-    if (e->rows == NULL) return wk_fail_memory(err, e->n_embd * sizeof *e->rows, 0, "a vector");
-    e->capacity = 1;
+static wick_status open_lane(wick_embedder *e, reader *lane, wick_error *err) {
+    WK_TRY(wk_session_open_whole(e->model, &e->desc, &lane->session, err));
     if (e->pooling != WICK_POOLING_MEAN) return WICK_OK;
-    e->sum = wk_alloc_array(heap, e->n_embd, sizeof *e->sum);
-    if (e->sum != NULL) return WICK_OK;
-    return wk_fail_memory(err, e->n_embd * sizeof *e->sum, 0, "a vector");
+    lane->sum = wk_alloc_array(e->model->heap, e->n_embd, sizeof *lane->sum);
+    if (lane->sum != NULL) return WICK_OK;
+    return wk_fail_memory(err, e->n_embd * sizeof *lane->sum, 0, "a vector");
+}
+
+static void close_lane(const wick_embedder *e, reader *lane) {
+    wick_session_close(lane->session);
+    wk_free(e->model->heap, lane->sum, lane->sum != NULL ? e->n_embd * sizeof *lane->sum : 0);
+    *lane = (reader){.session = NULL};
 }
 
 wick_status wick_embedder_open(wick_model *model, const wick_embedder_desc *desc,
@@ -67,7 +81,11 @@ wick_status wick_embedder_open(wick_model *model, const wick_embedder_desc *desc
     e->pooling = pooling;
     e->is_raw = desc->is_raw || pooling == WICK_POOLING_NONE;
     e->n_embd = hparams->n_embd;
-    const wick_status status = make_parts(e, desc, error);
+    e->n_lanes = MOST_LANES;
+    e->desc = (wick_session_desc){.context_length = desc->max_tokens,
+                                  .chunk_length = desc->chunk_length,
+                                  .logits = WICK_LOGITS_STATES};
+    const wick_status status = open_lane(e, &e->lanes[0], error);
     if (status == WICK_OK)
         *embedder = e;
     else
@@ -79,9 +97,10 @@ void wick_embedder_close(wick_embedder *embedder) {
     if (embedder == NULL) return;
     wick_embedder *const e = embedder;
     wk_heap *const heap = e->model->heap;
-    wick_session_close(e->session);
-    wk_free(heap, e->rows, e->capacity * e->n_embd * sizeof *e->rows);
-    wk_free(heap, e->sum, e->sum != NULL ? e->n_embd * sizeof *e->sum : 0);
+    for (size_t i = 0; i < MOST_LANES; i++) close_lane(e, &e->lanes[i]);
+    wk_free(heap, e->rows, e->row_capacity * e->n_embd * sizeof *e->rows);
+    wk_free(heap, e->ids, e->id_capacity * sizeof *e->ids);
+    wk_free(heap, e->ends, e->text_capacity * sizeof *e->ends);
     wk_free(heap, e, sizeof *e);
 }
 
@@ -89,16 +108,9 @@ wick_pooling wick_embedder_pooling(const wick_embedder *embedder) {
     return embedder != NULL ? embedder->pooling : WICK_POOLING_NONE;
 }
 
-/* ---- A text ---- */
+/* ---- Texts ---- */
 
 static void forget_error(wick_embedder *e) { e->error = (wick_error){.status = WICK_OK}; }
-
-/* A failure of the session is one of the embedder. */
-static wick_status take_error(wick_embedder *e, wick_status status) {
-    wick_error reason = {.status = WICK_OK};
-    if (status < 0) (void)wick_session_error(e->session, &reason);
-    return wk_pass_on(&e->error, status, &reason);
-}
 
 wick_status wick_embedder_error(const wick_embedder *embedder, wick_error *error) {
     if (embedder == NULL)
@@ -107,14 +119,130 @@ wick_status wick_embedder_error(const wick_embedder *embedder, wick_error *error
     return embedder->error.status;
 }
 
-static wick_status reserve_rows(wick_embedder *e, size_t n) {
-    if (n <= e->capacity) return WICK_OK;
-    const size_t row = e->n_embd * sizeof *e->rows;
-    float *const larger = wk_realloc(e->model->heap, e->rows, e->capacity * row, n * row);
-    if (larger == NULL) return wk_fail_memory(&e->error, n * row, 0, "vectors");
-    e->rows = larger;
-    e->capacity = n;
+/* Room for n things of a size in place of *capacity. */
+static wick_status reserve(wick_embedder *e, void *memory, size_t *capacity, size_t n, size_t size,
+                           const char *what) {
+    void **const array = memory;
+    if (n <= *capacity) return WICK_OK;
+    if (n < 2 * *capacity) n = 2 * *capacity;
+    void *const larger =
+        n > SIZE_MAX / size ? NULL : wk_realloc(e->model->heap, *array, *capacity * size, n * size);
+    if (larger == NULL) return wk_fail_memory(&e->error, n * size, 0, what);
+    *array = larger;
+    *capacity = n;
     return WICK_OK;
+}
+
+/* A failure to do with one text; with several its number belongs to the sentence. */
+static wick_status fail_text(wick_embedder *e, size_t text, wick_status status,
+                             const wick_error *reason) {
+    if (e->n_texts < 2) return wk_pass_on(&e->error, status, reason);
+    return wk_fail(&e->error, status, "text %zu of %zu: %s", text + 1, e->n_texts, reason->message);
+}
+
+/* One of a lane's session. */
+static wick_status fail_lane(wick_embedder *e, const reader *lane, wick_status status) {
+    wick_error reason = {.status = WICK_OK};
+    (void)wick_session_error(lane->session, &reason);
+    return fail_text(e, lane->text, status, &reason);
+}
+
+static size_t first_id(const wick_embedder *e, size_t text) {
+    return text > 0 ? e->ends[text - 1] : 0;
+}
+
+/* Drops what was under way; n texts follow. */
+static wick_status begin(wick_embedder *e, size_t n) {
+    for (reader *l = e->lanes; l < e->lanes + MOST_LANES; l++) {
+        if (l->session != NULL) wick_session_reset(l->session);
+        l->is_busy = false;
+    }
+    e->is_done = false;
+    e->n_rows = e->n_texts = e->n_begun = e->n_ended = 0;
+    if (n > 1 && e->pooling == WICK_POOLING_NONE)
+        return wk_fail(&e->error, WICK_ERR_UNSUPPORTED,
+                       "without pooling one text at a time is embedded");
+    return reserve(e, &e->ends, &e->text_capacity, n, sizeof *e->ends, "texts");
+}
+
+/* Room for the n ids of the next text. */
+static wick_status reserve_ids(wick_embedder *e, size_t n, uint32_t **ids) {
+    const size_t first = first_id(e, e->n_texts);
+    WK_TRY(reserve(e, &e->ids, &e->id_capacity, first + n, sizeof **ids, "token ids"));
+    *ids = e->ids + first;
+    e->ends[e->n_texts++] = first + n;
+    return WICK_OK;
+}
+
+static wick_status tokenize(wick_embedder *e, const char *text, size_t size) {
+    const wick_tokenizer *const tokenizer = e->model->tokenizer;
+    const uint32_t flags = WICK_TOKENIZE_ADD_SPECIAL;
+    size_t n = 0;
+    uint32_t *ids = NULL;
+    wick_status status = wick_tokenize(tokenizer, text, size, flags, NULL, 0, &n);
+    if (status == WICK_OK) {
+        WK_TRY(reserve_ids(e, n, &ids));
+        status = wick_tokenize(tokenizer, text, size, flags, ids, n, &n);
+    }
+    if (status == WICK_OK) return WICK_OK;
+    return wk_fail(&e->error, status, "the text cannot be tokenized: %s", wick_status_text(status));
+}
+
+static wick_status begin_text(wick_embedder *e, reader *lane) {
+    const size_t first = first_id(e, e->n_begun);
+    lane->text = e->n_begun++;
+    lane->n_tokens = e->ends[lane->text] - first;
+    if (lane->n_tokens == 0) {
+        const wick_error reason = {.status = WICK_ERR_ARGUMENT,
+                                   .message = "there are no tokens to embed"};
+        return fail_text(e, lane->text, reason.status, &reason);
+    }
+    wick_session_reset(lane->session);
+    const wick_status status =
+        wick_session_append_tokens(lane->session, e->ids + first, lane->n_tokens);
+    if (status != WICK_OK) return fail_lane(e, lane, status);
+    for (size_t i = 0; i < e->n_embd && lane->sum != NULL; i++) lane->sum[i] = 0.0;
+    lane->is_busy = true;
+    return WICK_OK;
+}
+
+/* Texts to lanes that are free; without memory for more of these, those that there are do. */
+static wick_status begin_texts(wick_embedder *e) {
+    for (size_t i = 0; i < e->n_lanes && e->n_begun < e->n_texts; i++) {
+        reader *const lane = &e->lanes[i];
+        if (lane->session == NULL && open_lane(e, lane, NULL) != WICK_OK) {
+            close_lane(e, lane);
+            e->n_lanes = i;
+            break;
+        }
+        if (!lane->is_busy) WK_TRY(begin_text(e, lane));
+    }
+    return WICK_OK;
+}
+
+/* All texts are known. */
+static wick_status start(wick_embedder *e) {
+    const size_t n_rows = e->pooling == WICK_POOLING_NONE ? e->ends[0] : e->n_texts;
+    const size_t row = e->n_embd * sizeof *e->rows;
+    WK_TRY(reserve(e, &e->rows, &e->row_capacity, n_rows, row, "vectors"));
+    const wick_status status = begin_texts(e);
+    if (status != WICK_OK) e->n_texts = 0;
+    return status;
+}
+
+static wick_status start_tokens(wick_embedder *e, const uint32_t *ids, size_t n) {
+    uint32_t *own = NULL;
+    WK_TRY(begin(e, 1));
+    WK_TRY(reserve_ids(e, n, &own));
+    if (n > 0) memcpy(own, ids, n * sizeof *ids);
+    return start(e);
+}
+
+static wick_status start_texts(wick_embedder *e, const char *const *texts, const size_t *sizes,
+                               size_t n) {
+    WK_TRY(begin(e, n));
+    for (size_t i = 0; i < n; i++) WK_TRY(tokenize(e, texts[i], sizes[i]));
+    return start(e);
 }
 
 wick_status wick_embedder_start_tokens(wick_embedder *embedder, const uint32_t *ids, size_t n) {
@@ -123,49 +251,39 @@ wick_status wick_embedder_start_tokens(wick_embedder *embedder, const uint32_t *
     if (ids == NULL && n > 0)
         return wk_fail(&embedder->error, WICK_ERR_ARGUMENT,
                        "wick_embedder_start_tokens: ids is NULL");
-    wick_embedder *const e = embedder;
-    wick_session_reset(e->session);
-    e->is_done = false;
-    e->n_rows = 0;
-    e->n_tokens = 0;
-    if (n == 0) return wk_fail(&e->error, WICK_ERR_ARGUMENT, "there are no tokens to embed");
-    for (size_t i = 0; i < e->n_embd && e->sum != NULL; i++) e->sum[i] = 0.0;
-    WK_TRY(take_error(e, wick_session_append_tokens(e->session, ids, n)));
-    if (e->pooling == WICK_POOLING_NONE) WK_TRY(reserve_rows(e, n));
-    e->n_tokens = n;
-    return WICK_OK;
+    return start_tokens(embedder, ids, n);
 }
 
 wick_status wick_embedder_start(wick_embedder *embedder, const char *text, size_t size) {
     if (embedder == NULL) return WICK_ERR_ARGUMENT;
-    wick_model *const model = embedder->model;
     forget_error(embedder);
     if (text == NULL && size > 0)
         return wk_fail(&embedder->error, WICK_ERR_ARGUMENT, "wick_embedder_start: text is NULL");
-    const uint32_t flags = WICK_TOKENIZE_ADD_SPECIAL;
-    size_t n = 0;
-    wick_status status = wick_tokenize(model->tokenizer, text, size, flags, NULL, 0, &n);
-    const size_t capacity = n > 0 ? n : 1;
-    uint32_t *const ids = wk_alloc_array(model->heap, capacity, sizeof *ids);
-    if (ids == NULL)
-        return wk_fail_memory(&embedder->error, capacity * sizeof *ids, 0, "token ids");
-    if (status == WICK_OK) status = wick_tokenize(model->tokenizer, text, size, flags, ids, n, &n);
-    if (status == WICK_OK)
-        status = wick_embedder_start_tokens(embedder, ids, n);
-    else
-        (void)wk_fail(&embedder->error, status, "the text cannot be tokenized: %s",
-                      wick_status_text(status));
-    wk_free(model->heap, ids, capacity * sizeof *ids);
-    return status;
+    return start_texts(embedder, &text, &size, 1);
+}
+
+wick_status wick_embedder_start_texts(wick_embedder *embedder, const char *const *texts,
+                                      const size_t *sizes, size_t n) {
+    if (embedder == NULL) return WICK_ERR_ARGUMENT;
+    forget_error(embedder);
+    if (texts == NULL || sizes == NULL || n == 0)
+        return wk_fail(&embedder->error, WICK_ERR_ARGUMENT,
+                       "wick_embedder_start_texts: there are no texts");
+    for (size_t i = 0; i < n; i++)
+        if (texts[i] == NULL && sizes[i] > 0)
+            return wk_fail(&embedder->error, WICK_ERR_ARGUMENT,
+                           "wick_embedder_start_texts: text %zu is NULL", i);
+    return start_texts(embedder, texts, sizes, n);
 }
 
 /* Takes in the state of the token at position. */
-static void add_row(wick_embedder *e, const float *row, size_t position) {
+static void add_row(wick_embedder *e, const reader *lane, const float *row, size_t position) {
+    const size_t at = e->pooling == WICK_POOLING_NONE ? position : lane->text;
     const bool is_kept = e->pooling == WICK_POOLING_NONE ||
                          (e->pooling == WICK_POOLING_CLS && position == 0) ||
-                         (e->pooling == WICK_POOLING_LAST && position + 1 == e->n_tokens);
-    if (is_kept) memcpy(e->rows + e->n_rows++ * e->n_embd, row, e->n_embd * sizeof *row);
-    for (size_t i = 0; i < e->n_embd && e->sum != NULL; i++) e->sum[i] += (double)row[i];
+                         (e->pooling == WICK_POOLING_LAST && position + 1 == lane->n_tokens);
+    if (is_kept) memcpy(e->rows + at * e->n_embd, row, e->n_embd * sizeof *row);
+    for (size_t i = 0; i < e->n_embd && lane->sum != NULL; i++) lane->sum[i] += (double)row[i];
 }
 
 static bool is_finite(const float *values, size_t n) {
@@ -174,37 +292,55 @@ static bool is_finite(const float *values, size_t n) {
     return true;
 }
 
-static wick_status finish(wick_embedder *e) {
+static wick_status end_text(wick_embedder *e, reader *lane) {
+    const size_t n_rows = e->pooling == WICK_POOLING_NONE ? lane->n_tokens : 1;
+    float *const rows = e->rows + lane->text * e->n_embd;
     double squares = 0.0;
-    if (e->sum != NULL) {
-        for (size_t i = 0; i < e->n_embd; i++)
-            e->rows[i] = (float)(e->sum[i] / (double)e->n_tokens);
-        e->n_rows = 1;
+    lane->is_busy = false;
+    for (size_t i = 0; i < e->n_embd && lane->sum != NULL; i++)
+        rows[i] = (float)(lane->sum[i] / (double)lane->n_tokens);
+    if (!is_finite(rows, n_rows * e->n_embd)) {
+        const wick_error reason = {.status = WICK_ERR_DEVICE,
+                                   .message =
+                                       "the model's output holds numbers that are not finite"};
+        return fail_text(e, lane->text, reason.status, &reason);
     }
-    if (!is_finite(e->rows, e->n_rows * e->n_embd))
-        return wk_fail(&e->error, WICK_ERR_DEVICE,
-                       "the model's output holds numbers that are not finite");
-    e->is_done = true;
+    e->n_rows += n_rows;
+    e->is_done = ++e->n_ended == e->n_texts;
     if (e->is_raw) return WICK_OK;
-    for (size_t i = 0; i < e->n_embd; i++) squares += (double)e->rows[i] * (double)e->rows[i];
+    for (size_t i = 0; i < e->n_embd; i++) squares += (double)rows[i] * (double)rows[i];
     const double scale = squares > 0.0 ? 1.0 / sqrt(squares) : 0.0;
-    for (size_t i = 0; i < e->n_embd; i++) e->rows[i] = (float)(e->rows[i] * scale);
+    for (size_t i = 0; i < e->n_embd; i++) rows[i] = (float)(rows[i] * scale);
     return WICK_OK;
+}
+
+/* Until there is nothing to take in: what steps compute is for all lanes. */
+static wick_status step_lane(wick_embedder *e, reader *lane) {
+    wick_event event = {.kind = WICK_EVENT_LOGITS};
+    while (lane->is_busy && event.kind != WICK_EVENT_PENDING) {
+        const wick_status status = wick_session_step(lane->session, &event);
+        if (status < 0) return fail_lane(e, lane, status);
+        if (event.kind == WICK_EVENT_LOGITS) add_row(e, lane, event.logits, event.position);
+        if (event.kind == WICK_EVENT_END) WK_TRY(end_text(e, lane));
+    }
+    return WICK_OK;
+}
+
+static wick_status poll(wick_embedder *e) {
+    WK_TRY(begin_texts(e));
+    for (size_t i = 0; i < e->n_lanes; i++) WK_TRY(step_lane(e, &e->lanes[i]));
+    return e->is_done ? WICK_OK : WICK_PENDING;
 }
 
 wick_status wick_embedder_poll(wick_embedder *embedder) {
     if (embedder == NULL) return WICK_ERR_ARGUMENT;
     wick_embedder *const e = embedder;
     forget_error(e);
-    if (e->n_tokens == 0) return wk_fail(&e->error, WICK_ERR_STATE, "no text has been started");
-    while (!e->is_done) {
-        wick_event event;
-        WK_TRY(take_error(e, wick_session_step(e->session, &event)));
-        if (event.kind == WICK_EVENT_PENDING) return WICK_PENDING;
-        if (event.kind == WICK_EVENT_LOGITS) add_row(e, event.logits, event.position);
-        if (event.kind == WICK_EVENT_END) WK_TRY(finish(e));
-    }
-    return WICK_OK;
+    if (e->n_texts == 0) return wk_fail(&e->error, WICK_ERR_STATE, "no text has been started");
+    if (e->is_done) return WICK_OK;
+    const wick_status status = poll(e);
+    if (status < 0) e->n_texts = 0;
+    return status;
 }
 
 const float *wick_embedder_result(const wick_embedder *embedder, size_t *n_rows) {

@@ -10,6 +10,7 @@
 
 #include "checked_heap.h"
 #include "fixture_file.h"
+#include "random_bits.h"
 
 #include <math.h>
 #include <string.h>
@@ -123,6 +124,51 @@ static void test_whole_texts(void **state) {
         assert_true(without.buffer_bytes == before.buffer_bytes);
         close_model(model);
     }
+}
+
+/* Texts of random lengths, more than are computed at once: each has the bits that it has alone. */
+static void check_many(const char *name) {
+    enum { N_TEXTS = 75, MOST_SIZE = 40 };
+    static char texts[N_TEXTS][MOST_SIZE];
+    const char *items[N_TEXTS];
+    size_t sizes[N_TEXTS], n_rows;
+    wick_model *const model = open_model(name);
+    wick_embedder *embedder, *alone;
+    wick_model_info info;
+    wick_device_stats before, after;
+    wick_model_get_info(model, &info);
+    for (size_t i = 0; i < N_TEXTS; i++) {
+        sizes[i] = 1 + random_bits() % (i % 3 == 0 ? MOST_SIZE : 12);
+        for (size_t k = 0; k < sizes[i]; k++) texts[i][k] = (char)('a' + random_bits() % 26);
+        items[i] = texts[i];
+    }
+    const wick_embedder_desc desc = {.max_tokens = 64};
+    assert_int_equal(wick_embedder_open(model, &desc, &embedder, NULL), WICK_OK);
+    assert_int_equal(wick_embedder_open(model, &desc, &alone, NULL), WICK_OK);
+    wick_device_get_stats(device, &before);
+    assert_int_equal(wick_embedder_start_texts(embedder, items, sizes, N_TEXTS), WICK_OK);
+    while (wick_embedder_poll(embedder) == WICK_PENDING) wick_pause(device);
+    wick_device_get_stats(device, &after);
+    assert_true(after.n_reads - before.n_reads < N_TEXTS / 2); /* one for each batch */
+    const float *const rows = wick_embedder_result(embedder, &n_rows);
+    assert_int_equal(n_rows, N_TEXTS);
+    for (size_t i = 0; i < N_TEXTS; i++) {
+        assert_int_equal(wick_embedder_start(alone, items[i], sizes[i]), WICK_OK);
+        while (wick_embedder_poll(alone) == WICK_PENDING) wick_pause(device);
+        const float *const want = wick_embedder_result(alone, &n_rows);
+        assert_int_equal(n_rows, 1);
+        assert_memory_equal(rows + i * info.n_embd, want, info.n_embd * sizeof *want);
+    }
+    wick_embedder_close(alone);
+    wick_embedder_close(embedder);
+    close_model(model);
+}
+
+static void test_many(void **state) {
+    (void)state;
+    static const char *const names[] = {"bert", "nomic-bert",     "modernbert", "qwen3-embedding",
+                                        "lfm2", "embedding-gemma"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) check_many(names[i]);
 }
 
 /* The file says so. */
@@ -334,10 +380,11 @@ static void test_saved_encoder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pooling),       cmocka_unit_test(test_default_pooling),
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_encoder_session),
-        cmocka_unit_test(test_any_length),    cmocka_unit_test(test_whole_texts),
-        cmocka_unit_test(test_saved_encoder), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_pooling),         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_default_pooling), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_encoder_session), cmocka_unit_test(test_any_length),
+        cmocka_unit_test(test_whole_texts),     cmocka_unit_test(test_saved_encoder),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
