@@ -41,6 +41,12 @@ typedef struct wick_model_desc {
      * of the memory that was free when the model was opened, weights taken off; where a device does
      * not say what memory it has, as much as it gives. */
     uint64_t cache_limit;
+    /* Most bytes of the host's memory for snapshots, of all sessions that compute alike: what
+     * layers with a window and recurrent layers keep at the ends of prompts and answers, and every
+     * 512 tokens of a long prompt, so that a text which begins alike goes on from there (the one
+     * that was used longest ago goes first; docs/sessions.md). 0: 256 MiB, in pages 64 MiB. Less
+     * than one takes: there are none. */
+    uint64_t snapshot_limit;
     /* The CPU computes with the weights as they lie in the mapped file instead of a copy of its
      * own, with the same results: a model larger than the memory runs, and it loads at once, but
      * each step unpacks all weights that it reads. A GPU's weights are copied to it as ever. With

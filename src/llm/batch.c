@@ -212,7 +212,7 @@ static wick_status find_prefix(wk_sequence *s) {
     WK_TRY(wk_sequence_find_prefix(s, wants->ids - s->n_cached, n));
     if (wants->outputs == WK_OUTPUTS_LAST && s->n_cached > n_before)
         s->n_reused += s->n_cached - n_before;
-    if (s->n_cached != n_before) s->wants = s->waiting(s->session);
+    if (s->n_cached != n_before || wants->n == 0) s->wants = s->waiting(s->session);
     return WICK_OK;
 }
 
@@ -243,7 +243,9 @@ static uint32_t find_share(const wk_runner *runner, const wk_sequence *s, const 
     const uint32_t own = most_of(runner, s->chunk_length, waiting->outputs);
     if (runner->desc.is_whole) return goes_along(runner, waiting->n, f) ? waiting->n : 0;
     const uint32_t left = f->n_rows < f->budget ? f->budget - f->n_rows : 0;
+    const uint32_t due = waiting->no_reuse ? own : wk_sequence_until_snapshot(s);
     uint32_t most = own < left ? own : left;
+    if (due < most && waiting->outputs < WK_OUTPUTS_ALL) most = due;
     if (f->n_rows > 0 && waiting->outputs >= WK_OUTPUTS_ALL) {
         const uint32_t room = max_output_rows(runner);
         const uint32_t room_left = f->n_outputs < room ? room - f->n_outputs : 0;

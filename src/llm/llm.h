@@ -52,7 +52,8 @@ struct wick_model {
     wk_token_trie trie; /* grammar.c; made for the first grammar */
     wick_source source; /* close NULL: closed; stays open while it is needed, see load.c */
     bool has_weights_in_place, no_map, no_warm_up, low_memory;
-    uint64_t cache_budget; /* cache_limit, or wk_cache_budget when loading began */
+    uint64_t cache_budget;    /* cache_limit, or wk_cache_budget when loading began */
+    uint64_t snapshot_budget; /* snapshot_limit, or its default */
     struct wick_lora *loras;
     struct wk_runner *runners;   /* of the sessions that are open, one for each kind */
     wk_runner_desc warm;         /* the runner whose kernels are compiled with the model */
@@ -99,6 +100,8 @@ wick_status wk_tokenizer_of_model(wk_heap *heap, const wk_gguf *gguf, uint32_t n
 /* preflight.c: bytes that the cache of a default context may take: a quarter of what memory the
  * device has free beside the weights. 0: it does not say, or the process is a page. */
 uint64_t wk_cache_budget(const wk_model *model, const wk_gguf *gguf, const wick_device *device);
+/* preflight.c: wick_model_desc.snapshot_limit, or its default. */
+uint64_t wk_snapshot_budget(const wick_model_desc *desc);
 /* preflight.c: what a session of this desc (NULL: of the defaults) needs. */
 wk_runner_desc wk_runner_describe(const wk_model *model, wick_math math, uint64_t cache_budget,
                                   const wick_session_desc *desc);

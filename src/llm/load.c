@@ -417,7 +417,8 @@ static wick_status start(wick_device *device, wick_source *source, const wick_mo
                           .no_map = desc != NULL && desc->no_map,
                           .no_warm_up = desc != NULL && desc->no_warm_up,
                           .low_memory = desc != NULL && desc->low_memory,
-                          .cache_budget = desc != NULL ? desc->cache_limit : 0};
+                          .cache_budget = desc != NULL ? desc->cache_limit : 0,
+                          .snapshot_budget = wk_snapshot_budget(desc)};
     *l = (wick_model_loading){
         .model = model, .placing = wk_placing_of(desc), .status = WICK_PENDING};
     l->has_sessions = desc != NULL && desc->sessions != NULL;

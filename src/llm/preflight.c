@@ -111,6 +111,11 @@ static uint64_t predict_weights(const wk_model *model, const wk_gguf *gguf,
     return bytes;
 }
 
+uint64_t wk_snapshot_budget(const wick_model_desc *desc) {
+    if (desc && desc->snapshot_limit > 0) return desc->snapshot_limit;
+    return (uint64_t)(wk_memory_is_machine() ? 256 : 64) << 20;
+}
+
 uint64_t wk_cache_budget(const wk_model *model, const wk_gguf *gguf, const wick_device *device) {
     wick_device_info info;
     wick_device_get_info(device, &info);

@@ -63,8 +63,9 @@ static wk_runner begin_runner(wick_model *model, const wk_runner_desc *desc) {
 
 static wick_status make_pools(wk_runner *runner, wick_error *err) {
     wk_prefix_init(&runner->prefixes);
-    runner->has_prefixes =
-        !runner->desc.is_whole && !runner->hparams->is_recurrent && runner->hparams->window == 0;
+    runner->has_prefixes = !runner->desc.is_whole;
+    runner->has_snapshots =
+        runner->has_prefixes && (runner->hparams->is_recurrent || runner->hparams->window > 0);
     if (runner->has_prefixes)
         WK_TRY(
             wk_prefix_grow(wk_runner_heap(runner), &runner->prefixes, runner->cache.n_blocks, err));
@@ -117,6 +118,7 @@ void wk_runner_free(wk_runner *runner) {
     if (!runner) return;
     wk_heap *const heap = wk_runner_heap(runner);
     for (uint32_t i = 0; i < runner->n_parts; i++) wk_model_note_batch(runner->model, false);
+    wk_snapshots_drop(runner);
     for (uint32_t i = 0; i < runner->n_stages; i++) wk_stage_free(runner->stages[i]);
     for (int i = 0; i < WK_POOL_COUNT; i++) wk_blocks_free(heap, &runner->pools[i]);
     wk_prefix_free(heap, &runner->prefixes);
@@ -239,6 +241,15 @@ static wick_status poll_stages(wk_runner *runner) {
     return WICK_PENDING;
 }
 
+/* At the ends of prompts and, where they are long, on the way: at the ends of chunks that were cut
+ * for it. */
+static void take_snapshot(wk_sequence *s, const wk_part *part, bool is_due) {
+    const wk_waiting *const waiting = &part->waiting;
+    if (waiting->n == 1 || waiting->no_reuse || waiting->outputs >= WK_OUTPUTS_ALL) return;
+    if (is_due || (part->n == waiting->n && part->n >= WK_LEAST_REUSED))
+        wk_sequence_snapshot(s, waiting->ids - part->first);
+}
+
 /* status WICK_PENDING: it runs again. */
 static void end_part(wk_runner *runner, const wk_part *part, wick_status status) {
     wk_sequence *const s = part->sequence;
@@ -252,6 +263,7 @@ static void end_part(wk_runner *runner, const wk_part *part, wick_status status)
         wk_sequence_fail(s, status, wk_runner_err(runner));
         return;
     }
+    const bool is_due = part->n == wk_sequence_until_snapshot(s);
     s->has_result = true;
     s->n_cached = part->first + part->n;
     s->result = (wk_result){.end = s->n_cached,
@@ -259,6 +271,7 @@ static void end_part(wk_runner *runner, const wk_part *part, wick_status status)
                             .nanoseconds = wk_clock_ns() - runner->begun_ns};
     s->n_reused = 0;
     wk_sequence_learn(s, part->waiting.ids - part->first, part->first, s->n_cached);
+    take_snapshot(s, part, is_due);
     s->n_rows = part->n_outputs;
     s->is_short = runner->batch.is_short;
 }
@@ -294,6 +307,7 @@ static void end_batch(wk_runner *runner, wick_status status) {
     runner->n_parts = 0;
     if (status == WICK_OK) make_larger(runner);
     if (status < 0 && !is_lost) forget_cache(runner);
+    wk_snapshots_poll(runner);
     if (status < 0) *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
 }
 

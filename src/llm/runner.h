@@ -118,6 +118,9 @@ uint32_t wk_sequence_slot(const wk_sequence *sequence);
 uint32_t wk_sequence_window_begin(const wk_sequence *sequence);
 /* The first one that they have room for where n positions are there. */
 uint32_t wk_sequence_window_room(const wk_sequence *sequence, uint32_t n);
+/* Its text ends here for now: the tokens ids, as many as are in the cache, may begin other texts.
+ */
+void wk_sequence_end_text(wk_sequence *sequence, const uint32_t *ids);
 /* From now on the sequence is not computed, and others do not take what it has in the cache. Where
  * it is not held at the next look, it was lost all the same: with a device, or in a batch that
  * failed. */

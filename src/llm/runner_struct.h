@@ -6,10 +6,12 @@
 #include "llm/blocks.h"
 #include "llm/prefix_tree.h"
 #include "llm/runner.h"
+#include "llm/snapshots.h"
 
 enum {
-    WK_MAX_PARTS = 64,  /* sequences in a batch */
-    WK_MAX_CHUNK = 8192 /* rows of one */
+    WK_MAX_PARTS = 64,   /* sequences in a batch */
+    WK_MAX_CHUNK = 8192, /* rows of one */
+    WK_LEAST_REUSED = 16 /* tokens that a snapshot saves: fewer are computed again */
 };
 
 /* What sequences share out: blocks of keys and values, those of layers with a window, slots of
@@ -42,6 +44,8 @@ struct wk_sequence {
     bool is_known;
     uint32_t tail[WK_BLOCK_SIZE]; /* [n_cached % WK_BLOCK_SIZE] */
     uint32_t n_reused;            /* tokens that were found in the tree, for the next result */
+    uint32_t snapped, branch; /* positions: of the latest snapshot of its text, and of the next one,
+                               * where other texts went on otherwise; 0: none */
 
     bool is_held;       /* see wk_sequence_hold */
     wk_waiting wants;   /* while a batch is made up; n is 0 once it is set back */
@@ -80,8 +84,10 @@ struct wk_runner {
 
     wk_cache_desc cache; /* as much as there is; its blocks are 0 where texts are read whole */
     wk_blocks pools[WK_POOL_COUNT];
-    bool has_prefixes; /* every layer keeps all keys and values: the tree is used */
+    bool has_prefixes;  /* the tree is used */
+    bool has_snapshots; /* a text goes on from one: some layers do not keep all keys and values */
     wk_prefix_tree prefixes;
+    wk_snapshots snapshots;
     wk_stage *stages[WK_MAX_STAGES];
     uint32_t n_stages;
 
@@ -158,6 +164,11 @@ void wk_sequence_note_written(wk_sequence *sequence, uint32_t first, uint32_t n)
 /* The tokens ids, of which n are in the cache now, n_before were before: full blocks of them become
  * known to other sequences. */
 void wk_sequence_learn(wk_sequence *sequence, const uint32_t *ids, uint32_t n_before, uint32_t n);
+/* Of layers that do not keep everything, a snapshot after its tokens ids, which are in the cache.
+ */
+void wk_sequence_snapshot(wk_sequence *sequence, const uint32_t *ids);
+/* How many tokens a chunk may have at most to end where the next snapshot is due. */
+uint32_t wk_sequence_until_snapshot(const wk_sequence *sequence);
 /* Before a part is made of its tokens ids [n], of which at least one is computed: goes on after the
  * longest beginning of them that is in the cache for any sequence. On failure the device holds the
  * sentence. */

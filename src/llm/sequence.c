@@ -7,6 +7,8 @@
 #include <assert.h>
 #include <string.h>
 
+enum { SNAPSHOT_TOKENS = 512 }; /* of a prompt, between two snapshots */
+
 static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
@@ -47,11 +49,16 @@ void wk_sequence_learn(wk_sequence *sequence, const uint32_t *ids, uint32_t n_be
     }
 }
 
-/* What is left of the text behind full blocks, before the sequence gives it up. */
+/* What is left of the text after full blocks. */
 static void learn_tail(wk_sequence *s) {
     const uint32_t n = s->n_cached % WK_BLOCK_SIZE;
     if (s->runner->has_prefixes && s->is_known && n > 0)
         learn_block(s, s->n_cached / WK_BLOCK_SIZE, s->tail, n);
+}
+
+/* The same before the sequence gives it up; without a snapshot no text could go on from it. */
+static void leave_tail(wk_sequence *s) {
+    if (!s->runner->has_snapshots) learn_tail(s);
 }
 
 /* The tokens of the last block after going back to n of them; blocks before it are in the tree. */
@@ -68,9 +75,10 @@ static void recall_tail(wk_sequence *s, uint32_t n) {
 /* --- Giving back --- */
 
 static void give_all(wk_sequence *s) {
-    learn_tail(s);
+    leave_tail(s);
     for (int pool = 0; pool < WK_POOL_COUNT; pool++) give_back(s, pool, 0);
     s->n_cached = s->window_begin = s->n_reused = s->wants.n = 0;
+    s->snapped = s->branch = 0;
     s->is_held = false;
     s->is_known = true;
 }
@@ -85,6 +93,7 @@ static bool drop_prefix(wk_runner *runner) {
 void wk_runner_forget(wk_runner *runner) {
     for (wk_sequence *s = runner->sequences; s; s = s->next) give_all(s);
     while (drop_prefix(runner)) continue;
+    wk_snapshots_drop(runner);
 }
 
 /* How much of each pool the sequence has with n positions. */
@@ -272,8 +281,10 @@ void wk_runners_drop(wick_model *model) {
 
 void wk_runners_trim(wick_model *model) {
     wk_runners_drop(model);
-    for (wk_runner *runner = model->runners; runner; runner = runner->next)
+    for (wk_runner *runner = model->runners; runner; runner = runner->next) {
         while (drop_prefix(runner)) continue;
+        wk_snapshots_drop(runner);
+    }
 }
 
 /* The cache is taken as it is used: a system that gives more than it has would fail in the middle
@@ -391,6 +402,7 @@ void wk_sequence_share(wk_sequence *to, wk_sequence *from) {
         to->is_known = from->is_known;
         memcpy(to->tail, from->tail, sizeof to->tail);
         to->window_begin = from->window_begin;
+        to->snapped = from->snapped;
     } else {
         give_all(to);
     }
@@ -404,7 +416,7 @@ static wick_status adopt(wk_sequence *s, const uint32_t *blocks, uint32_t n) {
     wk_share *const own = &s->share[WK_POOL_BLOCKS];
     const uint32_t n_blocks = wk_blocks_for(n), n_full = n / WK_BLOCK_SIZE;
     for (uint32_t i = 0; i < n_blocks; i++) wk_blocks_share(pool, blocks[i]);
-    learn_tail(s);
+    leave_tail(s);
     give_back(s, WK_POOL_BLOCKS, 0);
     memcpy(own->ids, blocks, n_blocks * sizeof *blocks);
     own->n = n_blocks;
@@ -421,6 +433,38 @@ static wick_status adopt(wk_sequence *s, const uint32_t *blocks, uint32_t n) {
     return WICK_OK;
 }
 
+/* What a snapshot has of layers that do not keep everything. */
+static wick_status take_over(wk_sequence *s, const wk_snapshot *snapshot) {
+    WK_TRY(reserve_share(s, WK_POOL_WINDOW, wanted(s, WK_POOL_WINDOW, snapshot->n)));
+    WK_TRY(reserve_share(s, WK_POOL_SLOTS, wanted(s, WK_POOL_SLOTS, snapshot->n)));
+    WK_TRY(wk_snapshot_restore(s, snapshot));
+    s->window_begin = larger(snapshot->begin, wk_sequence_window_room(s, snapshot->n));
+    s->snapped = snapshot->n;
+    return WICK_OK;
+}
+
+/* After its blocks were adopted, with that status: all of it, or the text begins again. */
+static wick_status go_on_from(wk_sequence *s, const wk_snapshot *snapshot, wick_status status) {
+    if (status == WICK_OK) status = WICK_PENDING;
+    if (status == WICK_PENDING && s->n_cached == snapshot->n) status = take_over(s, snapshot);
+    if (status == WICK_OK) return WICK_OK;
+    s->is_known = false; /* of its last block */
+    give_all(s);
+    if (wk_runner_is_loss(s->runner, status)) return status;
+    *wk_runner_err(s->runner) = (wick_error){.status = WICK_OK};
+    return WICK_OK;
+}
+
+/* Where a text goes on from: the first `found` tokens of ids are in blocks. The next snapshot is
+ * due where that is further than the last one: other texts have branched off there before. */
+static uint32_t find_snapshot(wk_sequence *s, const uint32_t *ids, uint32_t found,
+                              const wk_snapshot **out) {
+    *out = wk_snapshot_find(s->runner, s->choice.key, ids, found, s->n_cached);
+    const uint32_t n = *out ? (*out)->n : s->n_cached;
+    s->branch = found >= n + WK_LEAST_REUSED ? found : 0;
+    return n;
+}
+
 wick_status wk_sequence_find_prefix(wk_sequence *sequence, const uint32_t *ids, uint32_t n) {
     wk_sequence *const s = sequence;
     wk_runner *const runner = s->runner;
@@ -429,11 +473,38 @@ wick_status wk_sequence_find_prefix(wk_sequence *sequence, const uint32_t *ids, 
     uint32_t *const blocks =
         wk_alloc_array(wk_runner_heap(runner), wk_blocks_for(n) + 1, sizeof *blocks);
     if (!blocks) return WICK_OK; /* then it is computed */
-    const uint32_t found = wk_prefix_find(&runner->prefixes, s->choice.key, ids, n, blocks);
+    uint32_t found = wk_prefix_find(&runner->prefixes, s->choice.key, ids, n, blocks);
+    const wk_snapshot *snapshot = NULL;
+    if (runner->has_snapshots) found = find_snapshot(s, ids, found, &snapshot);
     wick_status status = WICK_OK;
     if (found > s->n_cached) status = adopt(s, blocks, found);
+    if (snapshot) status = go_on_from(s, snapshot, status);
     wk_free(wk_runner_heap(runner), blocks, (wk_blocks_for(n) + 1) * sizeof *blocks);
     return status;
+}
+
+/* --- Snapshots --- */
+
+void wk_sequence_snapshot(wk_sequence *sequence, const uint32_t *ids) {
+    wk_sequence *const s = sequence;
+    if (!s->runner->has_snapshots || !s->is_known || s->n_cached < WK_LEAST_REUSED ||
+        s->n_cached == s->snapped)
+        return;
+    learn_tail(s);
+    wk_snapshot_take(s, ids);
+    s->snapped = s->n_cached;
+}
+
+void wk_sequence_end_text(wk_sequence *sequence, const uint32_t *ids) {
+    if (sequence->n_running == 0) wk_sequence_snapshot(sequence, ids);
+}
+
+uint32_t wk_sequence_until_snapshot(const wk_sequence *sequence) {
+    const wk_sequence *const s = sequence;
+    if (!s->runner->has_snapshots) return UINT32_MAX;
+    const uint32_t every = larger(SNAPSHOT_TOKENS, s->chunk_length), n = s->n_cached;
+    const uint32_t due = every - n % every;
+    return s->branch > n ? smaller(due, s->branch - n) : due;
 }
 
 /* --- What it has --- */
@@ -453,8 +524,9 @@ bool wk_sequence_return(wk_sequence *sequence, uint32_t n) {
     if (!can || n == 0) {
         give_all(sequence);
     } else {
-        if (n < sequence->n_cached) learn_tail(sequence);
+        if (n < sequence->n_cached) leave_tail(sequence);
         recall_tail(sequence, n);
+        if (n < sequence->snapped) sequence->snapped = 0;
         sequence->n_cached = n;
         give_back(sequence, WK_POOL_BLOCKS, wk_blocks_for(n));
     }

@@ -290,6 +290,7 @@ static void show_end(wick_session *s, wick_end_reason reason, wick_event *event)
     event->text = s->stop.held;
     event->text_size = reason == WICK_END_STOP_STRING ? s->n_out : s->stop.n_held;
     s->n_out = s->stop.n_held; /* what a stop string cut off goes with it */
+    if (s->outputs == WK_OUTPUTS_LAST && !s->no_reuse) wk_sequence_end_text(s->sequence, s->tokens);
 }
 
 /* The end of a text: what the detokenizer and the stop strings hold back comes out. */

@@ -156,6 +156,14 @@ typedef enum wk_state_kind {
 } wk_state_kind;
 wick_status wk_state_copy(const wk_model *model, const wk_state *state, wk_state_kind kind,
                           uint32_t from, uint32_t to);
+/* The same to the host and back: a cell is a block or a slot, all layers of the stage in it one
+ * after the other, as they lie in its device's memory. Bytes, a multiple of 4; to words [1, n] from
+ * *at on, which moves (queued; of the scope that is open; false: the device holds the sentence). */
+size_t wk_state_cell_bytes(const wk_model *model, const wk_state *state, wk_state_kind kind);
+bool wk_state_pack(const wk_model *model, const wk_state *state, wk_state_kind kind, uint32_t cell,
+                   wick_tensor *packed, int64_t *at);
+wick_status wk_state_unpack(const wk_model *model, const wk_state *state, wk_state_kind kind,
+                            uint32_t cell, const unsigned char *bytes);
 /* A new text begins: it reads nothing that an earlier one left, so that no fault of it counts. */
 void wk_state_forget_faults(wk_state *state);
 uint64_t wk_state_bytes(const wk_model *model, uint32_t stage, const wk_cache_desc *desc);

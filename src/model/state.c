@@ -8,6 +8,8 @@
 
 #include <assert.h>
 
+enum { TENSORS = 4 }; /* of a layer */
+
 /* Whether a layer has keys and values of its own. */
 static bool has_kv(const wk_model *model, uint32_t layer) {
     const wk_layer_spec *const spec = &model->layers[layer].spec;
@@ -204,27 +206,32 @@ void wk_state_forget_faults(wk_state *state) {
 
 /* ---- Copying ---- */
 
-/* By way of another tensor, as no kernel reads and writes one buffer; each copy is computed by
- * itself, so that no chain of the two has to be compiled. */
-static bool copy_one(wick_tensor *cache, uint32_t from, uint32_t to) {
-    if (cache == NULL) return true;
-    wick_tensor *const words = words_of(cache, cache->view.extent[0]);
-    if (words == NULL) return false;
-    wick_tensor *const between =
-        wick_empty(cache->device, WICK_U32, WICK_SHAPE(1, words->view.extent[1]));
-    return wick_copy(between, wick_narrow(words, 0, from, 1)) != NULL &&
-           wick_poll(cache->device) >= 0 &&
-           wick_copy(wick_narrow(words, 0, to, 1), between) != NULL;
+/* Tensor number i of a state whose cells are of this kind; NULL: it is of another one. */
+static wick_tensor *cells_of(const wk_model *model, const wk_state *state, wk_state_kind kind,
+                             uint32_t i) {
+    const uint32_t layer = i / TENSORS;
+    const wk_layer_cache *const cache = &state->layers[layer];
+    wick_tensor *const tensors[TENSORS] = {cache->k, cache->v, cache->inputs, cache->numbers};
+    wick_tensor *const tensor = tensors[i % TENSORS];
+    const bool is_slot = tensor == cache->inputs || tensor == cache->numbers;
+    const bool has_window =
+        state->has_window_blocks && wk_layer_forgets(&model->layers[state->first + layer].spec);
+    const wk_state_kind own = is_slot      ? WK_STATE_SLOTS
+                              : has_window ? WK_STATE_WINDOW_BLOCKS
+                                           : WK_STATE_BLOCKS;
+    return own == kind ? tensor : NULL;
 }
 
-static bool copy_in_layer(const wk_state *state, const wk_layer_spec *spec,
-                          const wk_layer_cache *layer, wk_state_kind kind, uint32_t from,
-                          uint32_t to) {
-    if (kind == WK_STATE_SLOTS)
-        return copy_one(layer->inputs, from, to) && copy_one(layer->numbers, from, to);
-    const bool has_window = state->has_window_blocks && wk_layer_forgets(spec);
-    if (has_window != (kind == WK_STATE_WINDOW_BLOCKS)) return true;
-    return copy_one(layer->k, from, to) && copy_one(layer->v, from, to);
+/* By way of another tensor, as no kernel reads and writes one buffer; each copy is computed by
+ * itself, so that no chain of the two has to be compiled. */
+static bool copy_one(wick_tensor *cells, uint32_t from, uint32_t to) {
+    wick_tensor *const words = words_of(cells, cells->view.extent[0]);
+    if (words == NULL) return false;
+    wick_tensor *const between =
+        wick_empty(cells->device, WICK_U32, WICK_SHAPE(1, words->view.extent[1]));
+    return wick_copy(between, wick_narrow(words, 0, from, 1)) != NULL &&
+           wick_poll(cells->device) >= 0 &&
+           wick_copy(wick_narrow(words, 0, to, 1), between) != NULL;
 }
 
 wick_status wk_state_copy(const wk_model *model, const wk_state *state, wk_state_kind kind,
@@ -232,11 +239,60 @@ wick_status wk_state_copy(const wk_model *model, const wk_state *state, wk_state
     wick_device *const device = model->placement.stages[state->stage].device;
     const wick_scope scope = wick_scope_begin(device);
     bool is_copied = true;
-    for (uint32_t i = 0; i < state->n_layers && is_copied; i++)
-        is_copied = copy_in_layer(state, &model->layers[state->first + i].spec, &state->layers[i],
-                                  kind, from, to);
+    for (uint32_t i = 0; i < state->n_layers * TENSORS && is_copied; i++) {
+        wick_tensor *const cells = cells_of(model, state, kind, i);
+        is_copied = cells == NULL || copy_one(cells, from, to);
+    }
     wick_scope_end(scope);
     return is_copied ? WICK_OK : wk_device_err(device)->status;
+}
+
+/* ---- Packing ---- */
+
+static size_t cell_bytes(const wick_tensor *cells) {
+    return wick_tensor_bytes(cells) / (size_t)cells->view.extent[0];
+}
+
+size_t wk_state_cell_bytes(const wk_model *model, const wk_state *state, wk_state_kind kind) {
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < state->n_layers * TENSORS; i++) {
+        const wick_tensor *const cells = cells_of(model, state, kind, i);
+        if (cells != NULL) bytes += cell_bytes(cells);
+    }
+    return bytes;
+}
+
+static wick_tensor *one_cell(wick_tensor *cells, uint32_t cell) {
+    return wick_narrow(words_of(cells, cells->view.extent[0]), 0, cell, 1);
+}
+
+bool wk_state_pack(const wk_model *model, const wk_state *state, wk_state_kind kind, uint32_t cell,
+                   wick_tensor *packed, int64_t *at) {
+    for (uint32_t i = 0; i < state->n_layers * TENSORS; i++) {
+        wick_tensor *const cells = cells_of(model, state, kind, i);
+        if (cells == NULL) continue;
+        const int64_t n = (int64_t)(cell_bytes(cells) / sizeof(uint32_t));
+        if (wick_copy(wick_narrow(packed, 1, *at, n), one_cell(cells, cell)) == NULL) return false;
+        *at += n;
+    }
+    return true;
+}
+
+wick_status wk_state_unpack(const wk_model *model, const wk_state *state, wk_state_kind kind,
+                            uint32_t cell, const unsigned char *bytes) {
+    wick_device *const device = model->placement.stages[state->stage].device;
+    const wick_scope scope = wick_scope_begin(device);
+    wick_status status = WICK_OK;
+    for (uint32_t i = 0; i < state->n_layers * TENSORS && status == WICK_OK; i++) {
+        wick_tensor *const cells = cells_of(model, state, kind, i);
+        if (cells == NULL) continue;
+        wick_tensor *const one = one_cell(cells, cell);
+        status =
+            one == NULL ? wk_device_err(device)->status : wick_write(one, bytes, cell_bytes(cells));
+        bytes += cell_bytes(cells);
+    }
+    wick_scope_end(scope);
+    return status;
 }
 
 /* Of a row of n elements, up to whole blocks. */
