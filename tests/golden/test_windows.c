@@ -34,8 +34,12 @@ static void test_sync(void **state) {
         make_ids(ids);
         make_path(models[m], path, sizeof path);
         wick_model *const model = open_model(path, &desc, &device);
-        const wick_session_desc four = {
-            .context_length = CONTEXT, .chunk_length = 64, .max_tokens = 4, .ignore_end = true};
+        /* What it has itself, not snapshots. */
+        const wick_session_desc four = {.context_length = CONTEXT,
+                                        .chunk_length = 64,
+                                        .max_tokens = 4,
+                                        .ignore_end = true,
+                                        .no_reuse = true};
         assert_int_equal(wick_session_open(model, &four, &session, NULL), WICK_OK);
         sync_and_compare(model, session, ids, 300, 0);
         ids[290]++; /* three blocks of windows hold positions from 128 on */
