@@ -550,7 +550,11 @@ static wick_status step(wick_session *s, wick_event *event) {
     const bool has_row = wk_sequence_row(s->sequence, 0) != NULL;
     if (s->n_rows > 0 && !has_row) lose_rows(s);
     if (s->has_logits && !has_row) lose_logits(s);
-    if (is_running(s) || wk_sequence_has_result(s->sequence)) return run_batch(s, event);
+    if (is_running(s) || wk_sequence_has_result(s->sequence)) {
+        WK_TRY(run_batch(s, event));
+        /* The next token is chosen at once: it is in the next batch that any session begins. */
+        if (event->kind != WICK_EVENT_PENDING || !s->has_logits) return WICK_OK;
+    }
     if (s->n_rows > 0) {
         show_row(s, event);
         return WICK_OK;
