@@ -144,10 +144,10 @@ WICK_API wick_status wick_session_append_tokens(wick_session *session, const uin
 WICK_API wick_status wick_session_append_embeddings(wick_session *session, const float *rows,
                                                     size_t n);
 /* Makes ids the whole sequence: what the session holds already of its beginning is kept, the rest
- * is forgotten, and only what is new is computed. A model with recurrent layers cannot go back: it
- * keeps all that it holds, where ids only go on from there, or begins again. Layers with a window
- * keep no more than it and a chunk: to go back further is to begin again. Rows of embeddings are
- * not kept, nor what follows them. */
+ * is forgotten, and only what is new is computed. A model with recurrent layers cannot go back, and
+ * layers with a window keep no more than it and a chunk: further back the text goes on from what
+ * other texts, or this one, left in the cache (docs/sessions.md), or begins again. Rows of
+ * embeddings are not kept, nor what follows them. */
 WICK_API wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n);
 /* Of the last call that failed, until a later one is accepted: its status, and in error (may be
  * NULL) the sentence. WICK_OK: none failed. After a failure of a step: that failure, until reset.
