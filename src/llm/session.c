@@ -552,8 +552,10 @@ static wick_status step(wick_session *s, wick_event *event) {
     if (s->has_logits && !has_row) lose_logits(s);
     if (is_running(s) || wk_sequence_has_result(s->sequence)) {
         WK_TRY(run_batch(s, event));
-        /* The next token is chosen at once: it is in the next batch that any session begins. */
-        if (event->kind != WICK_EVENT_PENDING || !s->has_logits) return WICK_OK;
+        /* The next token is chosen at once, to be in the next batch that any session begins; a
+         * conversation makes room before. */
+        if (event->kind != WICK_EVENT_PENDING || !s->has_logits || wk_session_is_full(s))
+            return WICK_OK;
     }
     if (s->n_rows > 0) {
         show_row(s, event);
