@@ -63,7 +63,7 @@ static void train(wick_device *device, wick_tensor_file *file) {
     double loss = NAN, right;
     make_params(device, params);
     (void)wick_optimizer_make(&desc, params, NULL, N_PARAMS, &optimizer);
-    for (int i = 0; optimizer && i < N_EPOCHS; i++) {
+    for (int i = 0; optimizer && images && labels && rows && i < N_EPOCHS; i++) {
         wick_tensor *order = wick_rand(device, WICK_F32, wick_tensor_shape(rows), 0, 1);
         order = wick_cast(wick_index_select(rows, 0, wick_argsort(order, 0, false)), WICK_U32);
         for (int64_t at = 0; at + BATCH <= wick_tensor_size(order); at += BATCH) {

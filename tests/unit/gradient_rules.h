@@ -122,6 +122,11 @@ static wick_tensor *fn_cat(wick_tensor *const *x) {
 static wick_tensor *fn_broadcast(wick_tensor *const *x) {
     return wick_mul(x[0], wick_narrow(x[1], 0, 1, 1));
 }
+/* Two sources meet the first column, and none the others. */
+static wick_tensor *fn_scatter_max(wick_tensor *const *x) {
+    wick_tensor *const index = wick_zeros(wick_tensor_device(x[0]), WICK_U32, WICK_SHAPE(2, 2));
+    return wick_sqr(wick_scatter(x[0], 1, index, wick_narrow(x[1], 1, 1, 2), WICK_SCATTER_MAX));
+}
 static wick_tensor *fn_where(wick_tensor *const *x) {
     return wick_where(wick_gt(x[0], x[1]), x[1], x[2]);
 }
@@ -180,6 +185,7 @@ static const rule rules[] = {
     ROW(diagonal, 1),
     ROW(cat, 2),
     ROW(broadcast, 2),
+    ROW(scatter_max, 2),
     ROW(where, 3),
     ROW(rms_norm, 2),
     ROW(layer_norm, 3),
