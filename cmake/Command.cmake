@@ -21,6 +21,17 @@ if(WICK_LIBEDIT)
     endif()
 endif()
 
+# `wick serve` speaks HTTP by libmicrohttpd; without it the command says so.
+option(WICK_MICROHTTPD "Build 'wick serve', where libmicrohttpd is found" ON)
+set(server_source cli/server/none.c)
+if(WICK_MICROHTTPD)
+    find_path(MICROHTTPD_INCLUDE microhttpd.h)
+    find_library(MICROHTTPD_LIBRARY microhttpd)
+    if(MICROHTTPD_INCLUDE AND MICROHTTPD_LIBRARY)
+        set(server_source cli/server/microhttpd.c)
+    endif()
+endif()
+
 file(GLOB cli_sources CONFIGURE_DEPENDS cli/*.c)
 if(cli_sources)
     set(embedded_model ${PROJECT_SOURCE_DIR}/tests/data/stories260K.gguf)
@@ -30,7 +41,8 @@ if(cli_sources)
                 -P ${PROJECT_SOURCE_DIR}/cmake/EmbedModel.cmake
         DEPENDS ${embedded_model} ${PROJECT_SOURCE_DIR}/cmake/EmbedModel.cmake
         COMMENT "Embedding stories260K.gguf" VERBATIM)
-    add_executable(wick ${cli_sources} ${http_source} ${line_source} ${embedded_source})
+    add_executable(wick ${cli_sources} ${http_source} ${line_source} ${server_source}
+        ${embedded_source})
     if(APPLE) # POSIX's name for it
         set_source_files_properties(cli/kernel_cache.c PROPERTIES
             COMPILE_DEFINITIONS st_mtim=st_mtimespec)
@@ -40,6 +52,10 @@ if(cli_sources)
     if(line_source STREQUAL cli/line/libedit.c)
         target_include_directories(wick SYSTEM PRIVATE ${LIBEDIT_INCLUDE})
         target_link_libraries(wick PRIVATE ${LIBEDIT_LIBRARY})
+    endif()
+    if(server_source STREQUAL cli/server/microhttpd.c)
+        target_include_directories(wick SYSTEM PRIVATE ${MICROHTTPD_INCLUDE})
+        target_link_libraries(wick PRIVATE ${MICROHTTPD_LIBRARY})
     endif()
     if(CURL_FOUND)
         # Loaded at run time, by the commands that need it.

@@ -119,6 +119,7 @@ wick_layer(wick_ops SOURCES ops/*.c USES wick_tensor wick_source)
 wick_layer(wick_model SOURCES model/*.c model/families/*.c USES wick_ops wick_format)
 wick_layer(wick_llm SOURCES llm/*.c USES wick_model wick_source wick_sample wick_chat)
 wick_layer(wick_judge SOURCES judge/*.c USES wick_llm)
+wick_layer(wick_api SOURCES api/*.c USES wick_judge)
 wick_layer(wick_convert SOURCES convert/*.c USES wick_llm)
 wick_layer(wick_train SOURCES train/*.c USES wick_ops)
 wick_layer(wick_finetune SOURCES finetune/*.c USES wick_llm wick_train)
@@ -127,7 +128,7 @@ wick_layer(wick_verify SOURCES verify/*.c USES wick_ops)
 # Pages download the module. The preset compiles it for size; what neither computes nor splits texts
 # into tokens nor brings weights into their layouts is made smaller still, whatever it costs.
 if(WICK_WASM)
-    foreach(layer grammar sample chat format source backend webgpu tensor ops model llm judge
+    foreach(layer grammar sample chat format source backend webgpu tensor ops model llm judge api
             train finetune verify)
         target_compile_options(wick_${layer} PRIVATE -Oz)
     endforeach()

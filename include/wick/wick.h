@@ -3,6 +3,7 @@
 #define WICK_WICK_H
 
 #include <wick/array.h>
+#include <wick/api.h>
 #include <wick/balancer.h>
 #include <wick/base.h>
 #include <wick/chat.h>

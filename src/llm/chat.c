@@ -1,6 +1,7 @@
 /* llm/chat.c: a conversation: messages become a prompt by the template, the session answers it, and
  * the answer becomes a message. */
 #include "chat/messages.h"
+#include "llm/chat_variables.h"
 #include "llm/session_struct.h"
 
 #include <wick/chat.h>
@@ -44,35 +45,12 @@ wick_status wick_chat_error(const wick_chat *chat, wick_error *error) {
 
 /* ---- Opening ---- */
 
-static wk_json *add_variable(wick_chat *chat, wk_json *variables, const char *key,
-                             wk_json_kind kind) {
-    wk_json *const made = wk_arena_array(&chat->arena, 1, sizeof *made);
-    if (!made) return NULL;
-    made->kind = kind;
-    made->key = wk_str_of(key);
-    wk_json_append(variables, made);
-    return made;
-}
-
-/* Its name; none where the model has no such token. */
-static bool add_token(wick_chat *chat, wk_json *variables, const char *key, uint32_t id) {
-    size_t size;
-    const char *const text = wick_token_bytes(chat->model->tokenizer, id, true, &size);
-    if (!text) return true;
-    wk_json *const made = add_variable(chat, variables, key, WK_JSON_STRING);
-    if (made) made->string = (wk_str){text, size};
-    return made != NULL;
-}
-
 static wick_status make_variables(wick_chat *chat, wick_thinking thinking, wick_error *err) {
-    const wick_tokenizer *const tokenizer = chat->model->tokenizer;
-    wk_json *const made = wk_arena_array(&chat->arena, 1, sizeof *made);
+    wk_json *const made = wk_chat_variables(&chat->arena, chat->model->tokenizer);
     bool is_made = made != NULL;
-    if (is_made) made->kind = WK_JSON_OBJECT;
-    is_made = is_made && add_token(chat, made, "bos_token", wick_token_begin(tokenizer)) &&
-              add_token(chat, made, "eos_token", wick_token_end(tokenizer));
     if (is_made && thinking != WICK_THINKING_DEFAULT) {
-        wk_json *const flag = add_variable(chat, made, "enable_thinking", WK_JSON_BOOL);
+        wk_json *const flag =
+            wk_chat_add_variable(&chat->arena, made, "enable_thinking", WK_JSON_BOOL);
         is_made = flag != NULL;
         if (flag) flag->boolean = thinking == WICK_THINKING_ON;
     }

@@ -1,0 +1,489 @@
+/* server/microhttpd.c: the HTTP server over libmicrohttpd. See server.h. */
+#define _GNU_SOURCE /* POLLRDHUP */
+
+#include "server.h"
+
+#include <microhttpd.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    MOST_BODY = 64 * 1024 * 1024,
+    MOST_CONNECTIONS = 2000,
+    BLOCK = 16 * 1024, /* of an answer that is handed to a client at once */
+};
+
+struct cli_server {
+    struct MHD_Daemon *daemon;
+    int listener;
+    char address[160], socket[108];
+    const char *const *keys;
+    size_t n_keys;
+    const char *origins;
+    pthread_mutex_t lock; /* of the queue */
+    pthread_cond_t has_come;
+    cli_call *first, *last;
+};
+
+typedef struct bytes {
+    char *data;
+    size_t size, capacity;
+} bytes;
+
+struct cli_call {
+    cli_server *server;
+    cli_call *next; /* in the queue */
+    struct MHD_Connection *connection;
+    int socket;
+    char *method, *path;
+    bytes body;
+    int refused; /* a status: the request is answered without the caller; 0: it is not */
+    bool is_queued;
+
+    pthread_mutex_t lock; /* of all below */
+    int n_users;          /* the connection, and the caller once it is queued */
+    bool is_suspended, has_begun, is_stream, is_ended, is_gone;
+    int status;
+    const char *type;
+    bytes answer;
+    size_t n_sent;
+};
+
+bool cli_server_exists(void) { return true; }
+
+/* ---- Bytes ---- */
+
+static bool append(bytes *to, const char *data, size_t size) {
+    if (size > to->capacity - to->size) {
+        size_t capacity = to->capacity > 0 ? to->capacity : 1024;
+        while (capacity - to->size < size) capacity *= 2;
+        char *const grown = realloc(to->data, capacity);
+        if (grown == NULL) return false;
+        to->data = grown;
+        to->capacity = capacity;
+    }
+    if (size > 0) memcpy(to->data + to->size, data, size);
+    to->size += size;
+    return true;
+}
+
+/* ---- A call ---- */
+
+static cli_call *make_call(cli_server *server, struct MHD_Connection *connection,
+                           const char *method, const char *path) {
+    cli_call *const call = calloc(1, sizeof *call);
+    if (call == NULL) return NULL;
+    call->server = server;
+    call->connection = connection;
+    call->method = strdup(method);
+    call->path = strdup(path);
+    call->n_users = 1;
+    pthread_mutex_init(&call->lock, NULL);
+    const union MHD_ConnectionInfo *const info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    call->socket = info != NULL ? info->connect_fd : -1;
+    return call;
+}
+
+/* One user less; the last one frees it. Its lock is held. */
+static void leave(cli_call *call) {
+    const bool is_last = --call->n_users == 0;
+    pthread_mutex_unlock(&call->lock);
+    if (!is_last) return;
+    pthread_mutex_destroy(&call->lock);
+    free(call->method);
+    free(call->path);
+    free(call->body.data);
+    free(call->answer.data);
+    free(call);
+}
+
+/* Its lock is held. */
+static void wake(cli_call *call) {
+    if (!call->is_suspended) return;
+    call->is_suspended = false;
+    MHD_resume_connection(call->connection);
+}
+
+static void queue_call(cli_call *call) {
+    cli_server *const server = call->server;
+    call->is_queued = true;
+    pthread_mutex_lock(&call->lock);
+    call->n_users++;
+    call->is_suspended = true;
+    MHD_suspend_connection(call->connection);
+    pthread_mutex_unlock(&call->lock);
+    pthread_mutex_lock(&server->lock);
+    if (server->last != NULL)
+        server->last->next = call;
+    else
+        server->first = call;
+    server->last = call;
+    pthread_cond_signal(&server->has_come);
+    pthread_mutex_unlock(&server->lock);
+}
+
+cli_call *cli_server_take(cli_server *server, unsigned milliseconds) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += milliseconds / 1000;
+    until.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&server->lock);
+    while (server->first == NULL && milliseconds > 0 &&
+           pthread_cond_timedwait(&server->has_come, &server->lock, &until) == 0)
+        continue;
+    cli_call *const call = server->first;
+    if (call != NULL) {
+        server->first = call->next;
+        if (server->first == NULL) server->last = NULL;
+        call->next = NULL;
+    }
+    pthread_mutex_unlock(&server->lock);
+    return call;
+}
+
+const char *cli_call_method(const cli_call *call) { return call->method; }
+
+const char *cli_call_path(const cli_call *call) { return call->path; }
+
+const char *cli_call_body(const cli_call *call, size_t *size) {
+    *size = call->body.size;
+    return call->body.data;
+}
+
+void cli_call_begin(cli_call *call, int status, const char *type, bool is_stream) {
+    pthread_mutex_lock(&call->lock);
+    call->status = status;
+    call->type = type;
+    call->is_stream = is_stream;
+    call->has_begun = true;
+    if (is_stream) wake(call);
+    pthread_mutex_unlock(&call->lock);
+}
+
+size_t cli_call_write(cli_call *call, const char *data, size_t size) {
+    pthread_mutex_lock(&call->lock);
+    bytes *const answer = &call->answer;
+    if (call->n_sent > 0 && call->n_sent == answer->size) call->n_sent = answer->size = 0;
+    if (!call->is_gone && !append(answer, data, size)) call->is_gone = true;
+    const size_t n_waiting = answer->size - call->n_sent;
+    if (call->is_stream && n_waiting > 0) wake(call);
+    pthread_mutex_unlock(&call->lock);
+    return n_waiting;
+}
+
+/* libmicrohttpd does not look at connections that are suspended. */
+bool cli_call_is_gone(cli_call *call) {
+    struct pollfd at = {.fd = call->socket, .events = POLLRDHUP};
+    pthread_mutex_lock(&call->lock);
+    if (!call->is_gone && call->is_suspended && poll(&at, 1, 0) > 0 &&
+        (at.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
+        call->is_gone = true;
+    const bool is_gone = call->is_gone;
+    pthread_mutex_unlock(&call->lock);
+    return is_gone;
+}
+
+void cli_call_end(cli_call *call) {
+    pthread_mutex_lock(&call->lock);
+    call->is_ended = true;
+    wake(call);
+    leave(call);
+}
+
+/* ---- Answers ---- */
+
+/* Bytes for the client: [max] of them at most. */
+static ssize_t read_answer(void *given, uint64_t position, char *to, size_t max) {
+    cli_call *const call = given;
+    (void)position;
+    pthread_mutex_lock(&call->lock);
+    const size_t left = call->answer.size - call->n_sent, n = left < max ? left : max;
+    ssize_t result = (ssize_t)n;
+    if (n > 0) {
+        memcpy(to, call->answer.data + call->n_sent, n);
+        call->n_sent += n;
+    } else if (call->is_ended) {
+        result =
+            call->is_gone ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
+    } else {
+        call->is_suspended = true;
+        MHD_suspend_connection(call->connection);
+    }
+    pthread_mutex_unlock(&call->lock);
+    return result;
+}
+
+/* The origin that the answer allows, for the request's; NULL: none. */
+static const char *allowed_origin(const cli_call *call) {
+    const char *const origin =
+        MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN);
+    const char *const allowed = call->server->origins;
+    if (strcmp(allowed, "*") == 0) return origin != NULL ? origin : "*";
+    if (origin == NULL) return NULL;
+    if (strcmp(allowed, "localhost") == 0) {
+        const char *const host = strstr(origin, "://");
+        const size_t n = host != NULL ? strcspn(host + 3, ":/") : 0;
+        const bool is_local = (n == 9 && strncmp(host + 3, "localhost", n) == 0) ||
+                              (n == 9 && strncmp(host + 3, "127.0.0.1", n) == 0);
+        return is_local ? origin : NULL;
+    }
+    for (const char *at = allowed; *at != '\0';) {
+        const size_t n = strcspn(at, ",");
+        if (n == strlen(origin) && strncmp(at, origin, n) == 0) return origin;
+        at += n + (at[n] == ',');
+    }
+    return NULL;
+}
+
+static enum MHD_Result send_response(cli_call *call, int status, const char *type,
+                                     struct MHD_Response *response) {
+    if (response == NULL) return MHD_NO;
+    const char *const origin = allowed_origin(call);
+    if (type != NULL) MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    if (origin != NULL) {
+        MHD_add_response_header(response, "Access-Control-Allow-Origin", origin);
+        MHD_add_response_header(response, "Access-Control-Allow-Credentials", "true");
+        MHD_add_response_header(response, "Access-Control-Allow-Methods", "GET, POST");
+        MHD_add_response_header(response, "Access-Control-Allow-Headers", "*");
+    }
+    if (status == MHD_HTTP_SERVICE_UNAVAILABLE || status == MHD_HTTP_TOO_MANY_REQUESTS)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    if (status == MHD_HTTP_UNAUTHORIZED)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+    const enum MHD_Result result = MHD_queue_response(call->connection, (unsigned)status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result answer_now(cli_call *call, int status, const char *text) {
+    return send_response(
+        call, status, text[0] != '\0' ? "application/json" : NULL,
+        MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY));
+}
+
+static enum MHD_Result answer_error(cli_call *call, int status) {
+    const char *const type =
+        status == MHD_HTTP_UNAUTHORIZED ? "authentication_error" : "invalid_request_error";
+    const char *const why = status == MHD_HTTP_UNAUTHORIZED ? "the API key is missing or wrong"
+                            : status == MHD_HTTP_CONTENT_TOO_LARGE ? "the request is too large"
+                                                                   : "the request makes no sense";
+    char text[256];
+    snprintf(text, sizeof text,
+             "{\"error\":{\"code\":%d,\"message\":\"%s\",\"type\":\"%s\",\"param\":null}}", status,
+             why, type);
+    return answer_now(call, status, text);
+}
+
+static enum MHD_Result answer_call(cli_call *call) {
+    struct MHD_Response *const response =
+        call->is_stream
+            ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_answer, call, NULL)
+            : MHD_create_response_from_buffer(call->answer.size, call->answer.data,
+                                              MHD_RESPMEM_MUST_COPY);
+    if (response != NULL && call->is_stream)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+    return send_response(call, call->status, call->type, response);
+}
+
+/* ---- Requests ---- */
+
+/* Takes as long whatever differs. */
+static bool is_same(const char *a, const char *b) {
+    const size_t n = strlen(a), n_b = strlen(b);
+    unsigned char differs = n != n_b;
+    for (size_t i = 0; i < n; i++) differs |= (unsigned char)(a[i] ^ b[n_b > 0 ? i % n_b : 0]);
+    return differs == 0;
+}
+
+static bool has_key(const cli_call *call) {
+    const cli_server *const server = call->server;
+    static const char bearer[] = "Bearer ";
+    const char *given = MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND,
+                                                    MHD_HTTP_HEADER_AUTHORIZATION);
+    if (given != NULL && strncasecmp(given, bearer, sizeof bearer - 1) == 0)
+        given += sizeof bearer - 1;
+    if (given == NULL)
+        given = MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "x-api-key");
+    bool is_known = server->n_keys == 0;
+    for (size_t i = 0; i < server->n_keys && given != NULL; i++)
+        is_known |= is_same(given, server->keys[i]);
+    return is_known;
+}
+
+static bool is_health(const char *path) {
+    return strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0;
+}
+
+/* The status that refuses the request before its body; 0: none. */
+static int refuse(const cli_call *call) {
+    const char *const length = MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND,
+                                                           MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *const coding = MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND,
+                                                           MHD_HTTP_HEADER_TRANSFER_ENCODING);
+    if (call->method == NULL || call->path == NULL) return MHD_HTTP_SERVICE_UNAVAILABLE;
+    if (length != NULL && coding != NULL) return MHD_HTTP_BAD_REQUEST;
+    if (length != NULL && strtoull(length, NULL, 10) > MOST_BODY) return MHD_HTTP_CONTENT_TOO_LARGE;
+    if (strcmp(call->method, "OPTIONS") != 0 && !is_health(call->path) && !has_key(call))
+        return MHD_HTTP_UNAUTHORIZED;
+    return 0;
+}
+
+static enum MHD_Result take_body(cli_call *call, const char *data, size_t *size) {
+    if (call->refused == 0 && *size > MOST_BODY - call->body.size)
+        call->refused = MHD_HTTP_CONTENT_TOO_LARGE;
+    if (call->refused == 0 && !append(&call->body, data, *size))
+        call->refused = MHD_HTTP_SERVICE_UNAVAILABLE;
+    *size = 0;
+    return MHD_YES;
+}
+
+static enum MHD_Result take_request(void *given, struct MHD_Connection *connection,
+                                    const char *path, const char *method, const char *version,
+                                    const char *data, size_t *size, void **state) {
+    cli_call *call = *state;
+    (void)version;
+    if (call == NULL) {
+        call = make_call(given, connection, method, path);
+        if (call == NULL) return MHD_NO;
+        *state = call;
+        call->refused = refuse(call);
+        /* Without reading a body that may never end. */
+        return call->refused != 0 ? answer_error(call, call->refused) : MHD_YES;
+    }
+    if (*size > 0) return take_body(call, data, size);
+    if (call->refused != 0) return answer_error(call, call->refused);
+    if (strcmp(method, "OPTIONS") == 0) return answer_now(call, MHD_HTTP_NO_CONTENT, "");
+    if (is_health(path)) return answer_now(call, MHD_HTTP_OK, "{\"status\":\"ok\"}");
+    if (!call->is_queued) {
+        queue_call(call);
+        return MHD_YES;
+    }
+    return answer_call(call);
+}
+
+static void end_request(void *given, struct MHD_Connection *connection, void **state,
+                        enum MHD_RequestTerminationCode code) {
+    cli_call *const call = *state;
+    (void)given;
+    (void)connection;
+    if (call == NULL) return;
+    *state = NULL;
+    pthread_mutex_lock(&call->lock);
+    if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK) call->is_gone = true;
+    leave(call);
+}
+
+/* ---- Listening ---- */
+
+static int listen_at(const struct sockaddr *address, socklen_t size) {
+    const int listener = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int yes = 1;
+    if (listener < 0) return -1;
+    if (address->sa_family != AF_UNIX)
+        setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (bind(listener, address, size) == 0 && listen(listener, SOMAXCONN) == 0) return listener;
+    const int why = errno;
+    close(listener);
+    errno = why;
+    return -1;
+}
+
+static int listen_at_path(cli_server *server, const char *path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    strcpy(address.sun_path, path);
+    const int listener = listen_at((const struct sockaddr *)&address, sizeof address);
+    if (listener < 0) return -1;
+    strcpy(server->socket, path);
+    snprintf(server->address, sizeof server->address, "unix:%s", path);
+    return listener;
+}
+
+static int listen_at_host(cli_server *server, const char *host, uint32_t port) {
+    struct addrinfo *found = NULL;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    char service[16];
+    snprintf(service, sizeof service, "%u", port);
+    if (getaddrinfo(host, service, &hints, &found) != 0) {
+        errno = EADDRNOTAVAIL;
+        return -1;
+    }
+    const int listener = listen_at(found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    struct sockaddr_storage own;
+    socklen_t size = sizeof own;
+    if (listener < 0 || getsockname(listener, (struct sockaddr *)&own, &size) != 0) return listener;
+    getnameinfo((const struct sockaddr *)&own, size, NULL, 0, service, sizeof service,
+                NI_NUMERICSERV);
+    const char *const format = strchr(host, ':') != NULL ? "http://[%s]:%s" : "http://%s:%s";
+    snprintf(server->address, sizeof server->address, format, host, service);
+    return listener;
+}
+
+const char *cli_server_address(const cli_server *server) { return server->address; }
+
+static void free_server(cli_server *server) {
+    pthread_mutex_destroy(&server->lock);
+    pthread_cond_destroy(&server->has_come);
+    if (server->socket[0] != '\0') unlink(server->socket);
+    free(server);
+}
+
+cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t size) {
+    cli_server *const server = calloc(1, sizeof *server);
+    if (server == NULL) {
+        snprintf(error, size, "out of memory");
+        return NULL;
+    }
+    pthread_mutex_init(&server->lock, NULL);
+    pthread_cond_init(&server->has_come, NULL);
+    server->keys = desc->keys;
+    server->n_keys = desc->n_keys;
+    server->origins = desc->origins != NULL ? desc->origins : "*";
+    server->listener = desc->socket != NULL ? listen_at_path(server, desc->socket)
+                                            : listen_at_host(server, desc->host, desc->port);
+    if (server->listener < 0)
+        snprintf(error, size, "cannot listen at %s%s%.0u: %s",
+                 desc->socket != NULL ? desc->socket : desc->host,
+                 desc->socket != NULL ? "" : ", port ", desc->socket != NULL ? 0 : desc->port,
+                 strerror(errno));
+    if (server->listener >= 0)
+        server->daemon = MHD_start_daemon(
+            MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL,
+            take_request, server, MHD_OPTION_LISTEN_SOCKET, server->listener,
+            MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
+            desc->timeout, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_END);
+    if (server->daemon != NULL) return server;
+    if (server->listener >= 0) {
+        snprintf(error, size, "the HTTP server does not start");
+        close(server->listener);
+    }
+    free_server(server);
+    return NULL;
+}
+
+void cli_server_stop(cli_server *server) {
+    if (server == NULL) return;
+    MHD_stop_daemon(server->daemon);
+    free_server(server);
+}

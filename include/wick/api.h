@@ -1,0 +1,75 @@
+/* wick/api.h: a model behind the APIs that programs speak to language models: the bytes of a
+ * request in, the bytes of an answer out, as they come. It knows no network: what listens, and who
+ * may ask, is the caller's (`wick serve`, or a page that answers its own requests).
+ *
+ *   POST /v1/chat/completions, /v1/completions   OpenAI's, with streams of server-sent events
+ *   POST /tokenize, /detokenize, /apply-template llama-server's
+ *   GET  /v1/models, /v1/models/NAME, /health, /props
+ */
+#ifndef WICK_API_H
+#define WICK_API_H
+
+#include <wick/chat.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct wick_api wick_api;
+typedef struct wick_exchange wick_exchange;
+
+typedef struct wick_api_desc {
+    const char *name; /* of the model in answers; NULL: the one in its file */
+    /* What a request does not say: sampler, context, max_tokens ...; logits must be NONE. */
+    wick_session_desc session;
+    const char *chat_template; /* NULL: the model's own; where it has none, ChatML */
+    uint32_t n_parallel;       /* texts that are generated at once; 0: 4 */
+    uint32_t max_queue; /* requests that may wait for their turn; 0: 64; more are answered by 503 */
+} wick_api_desc;
+
+/* Texts of desc (may be NULL) are copied. The model must outlive it, and belongs to one thread at a
+ * time with it. WICK_ERR_FORMAT: the template does not parse; WICK_ERR_OUT_OF_MEMORY. */
+WICK_API wick_status wick_api_open(wick_model *model, const wick_api_desc *desc, wick_api **api,
+                                   wick_error *error);
+/* Its exchanges must be closed before. NULL is allowed. */
+WICK_API void wick_api_close(wick_api *api);
+
+typedef struct wick_request {
+    const char *method; /* "GET" */
+    const char *path;   /* "/v1/models", without a query */
+    const char *body;   /* [body_size]; may be NULL where body_size is 0 */
+    size_t body_size;
+    int64_t time; /* seconds since 1970, for `created` */
+} wick_request;
+
+/* Takes a request, which is copied. A request that makes no sense has an answer that says so: only
+ * WICK_ERR_OUT_OF_MEMORY and WICK_ERR_ARGUMENT are failures. */
+WICK_API wick_status wick_exchange_open(wick_api *api, const wick_request *request,
+                                        wick_exchange **exchange, wick_error *error);
+/* At any time; what is being computed for it is given up. NULL is allowed. */
+WICK_API void wick_exchange_close(wick_exchange *exchange);
+
+/* Goes on with all exchanges, in one batch as far as there is room. Never blocks; does at most one
+ * slice of work. WICK_PENDING: call again; WICK_OK: there is nothing to do before another exchange
+ * is opened or resumed. */
+WICK_API wick_status wick_api_step(wick_api *api);
+
+/* The status of HTTP (RFC 9110), 200 or 400 and above; 0: not known yet. */
+WICK_API int wick_exchange_status(const wick_exchange *exchange);
+/* The media type: "application/json" or "text/event-stream". */
+WICK_API const char *wick_exchange_type(const wick_exchange *exchange);
+/* Bytes of the answer that have come since the last call; size 0: none. Valid until the next call
+ * with the API. */
+WICK_API const char *wick_exchange_take(wick_exchange *exchange, size_t *size);
+/* No more bytes come than those that wick_exchange_take gives now. */
+WICK_API bool wick_exchange_is_over(const wick_exchange *exchange);
+/* Ends the text where it is, with why as its last event or as its answer: when a server stops. */
+WICK_API void wick_exchange_end(wick_exchange *exchange, const char *why);
+/* A client that reads slowly: its text waits, and no other one does. */
+WICK_API void wick_exchange_pause(wick_exchange *exchange, bool is_paused);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

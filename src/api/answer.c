@@ -1,0 +1,143 @@
+/* api/answer.c: the bytes of answers: events of streams, errors, what several APIs have in common.
+ * See api.h. */
+#include "api/api.h"
+
+#include <stdio.h>
+
+/* ---- The end of an exchange ---- */
+
+static void flush_part(wick_exchange *x) {
+    wk_strbuf_append(&x->out, x->part.data, x->part.size);
+    if (x->part.failed) x->out.failed = true;
+    wk_strbuf_clear(&x->part);
+}
+
+void wk_exchange_end(wick_exchange *x, int status) {
+    if (x->status == 0) x->status = status;
+    flush_part(x);
+    x->state = WK_EXCHANGE_OVER;
+}
+
+void wk_exchange_event(wick_exchange *x) {
+    x->status = 200;
+    wk_strbuf_text(&x->out, "data: ");
+    flush_part(x);
+    wk_strbuf_text(&x->out, "\n\n");
+}
+
+static const char *type_of(int status) {
+    switch (status) {
+    case 401: return "authentication_error";
+    case 404: return "not_found_error";
+    case 500: return "server_error";
+    case 503: return "unavailable_error";
+    default: return "invalid_request_error";
+    }
+}
+
+static void write_error(wk_strbuf *to, int status, const char *message) {
+    wk_write_open(to, '{');
+    wk_write_key(to, "error");
+    wk_write_open(to, '{');
+    wk_write_put_whole(to, "code", (uint64_t)status);
+    wk_write_put(to, "message", message);
+    wk_write_put(to, "type", type_of(status));
+    wk_write_key(to, "param");
+    wk_write_null(to);
+    wk_write_close(to, '}');
+    wk_write_close(to, '}');
+}
+
+void wk_exchange_fail(wick_exchange *x, int status, const char *message) {
+    wk_strbuf_clear(&x->part);
+    write_error(&x->part, status, message);
+    if (x->status == 200) wk_exchange_event(x);
+    wk_exchange_end(x, status);
+}
+
+int wk_status_of(wick_status status) {
+    switch (status) {
+    case WICK_ERR_OUT_OF_MEMORY:
+    case WICK_ERR_DEVICE_LOST: return 503;
+    case WICK_ERR_NOT_FOUND: return 404;
+    case WICK_ERR_VALUE:
+    case WICK_ERR_FORMAT:
+    case WICK_ERR_INDEX:
+    case WICK_ERR_STATE:
+    case WICK_ERR_UNSUPPORTED: return 400;
+    default: return 500;
+    }
+}
+
+/* ---- What was generated ---- */
+
+void wk_exchange_name(wick_exchange *x, const char *kind) {
+    snprintf(x->id, sizeof x->id, "%s-%08llx%08llx", kind, (unsigned long long)x->time,
+             (unsigned long long)x->api->n_opened);
+}
+
+void wk_write_head(wick_exchange *x, const char *object) {
+    wk_strbuf *const to = &x->part;
+    wk_write_open(to, '{');
+    wk_write_put(to, "id", x->id);
+    wk_write_put(to, "object", object);
+    wk_write_put_whole(to, "created", (uint64_t)x->time);
+    wk_write_put(to, "model", x->api->name);
+    wk_write_put(to, "system_fingerprint", x->api->build);
+    wk_write_key(to, "choices");
+    wk_write_open(to, '[');
+}
+
+const char *wk_finish_reason(const wk_choice *choice) {
+    if (choice->reason == WICK_END_MAX_TOKENS || choice->reason == WICK_END_CONTEXT_FULL)
+        return "length";
+    return choice->n_calls > 0 ? "tool_calls" : "stop";
+}
+
+void wk_write_usage(wick_exchange *x) {
+    uint64_t n_read = 0, n_generated = 0, n_reused = 0;
+    for (uint32_t i = 0; i < x->n_choices; i++) {
+        n_generated += x->choices[i].stats.n_generated;
+        if (i % x->n > 0) continue;
+        n_read += x->choices[i].prompt->n;
+        n_reused += x->choices[i].stats.n_reused;
+    }
+    wk_write_key(&x->part, "usage");
+    wk_write_open(&x->part, '{');
+    wk_write_put_whole(&x->part, "prompt_tokens", n_read);
+    wk_write_put_whole(&x->part, "completion_tokens", n_generated);
+    wk_write_put_whole(&x->part, "total_tokens", n_read + n_generated);
+    wk_write_key(&x->part, "prompt_tokens_details");
+    wk_write_open(&x->part, '{');
+    wk_write_put_whole(&x->part, "cached_tokens", n_reused);
+    wk_write_close(&x->part, '}');
+    wk_write_close(&x->part, '}');
+}
+
+static void write_token(const wk_choice *choice, wk_strbuf *to, const wick_logprob *logprob) {
+    wk_str text;
+    text.text =
+        wick_token_bytes(choice->exchange->api->model->tokenizer, logprob->id, true, &text.size);
+    wk_write_key(to, "token");
+    wk_write_string(to, text);
+    wk_write_key(to, "logprob");
+    wk_write_number(to, logprob->logprob > -9999 ? logprob->logprob : -9999);
+    wk_write_key(to, "bytes");
+    wk_write_open(to, '[');
+    for (size_t i = 0; i < text.size; i++) wk_write_whole(to, (unsigned char)text.text[i]);
+    wk_write_close(to, ']');
+}
+
+void wk_write_logprob(wk_choice *choice, wk_strbuf *to, const wick_event *event) {
+    wk_write_open(to, '{');
+    write_token(choice, to, &event->logprobs[0]);
+    wk_write_key(to, "top_logprobs");
+    wk_write_open(to, '[');
+    for (size_t i = 1; i < event->n_logprobs && i <= choice->exchange->n_top; i++) {
+        wk_write_open(to, '{');
+        write_token(choice, to, &event->logprobs[i]);
+        wk_write_close(to, '}');
+    }
+    wk_write_close(to, ']');
+    wk_write_close(to, '}');
+}

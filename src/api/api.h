@@ -1,0 +1,155 @@
+/* api/api.h: exchanges: requests of the APIs and their answers, for the files of this folder. */
+#ifndef WK_API_API_H
+#define WK_API_API_H
+
+#include "chat/call.h"
+#include "core/json_write.h"
+#include "llm/llm.h"
+
+#include <wick/api.h>
+
+struct wick_api {
+    wick_model *model;
+    wk_heap *heap; /* the model's */
+    wk_arena arena;
+    wick_session_desc session;
+    const char *name;
+    char build[32];                   /* "wick-0.1.0" */
+    wick_template *plain, *for_tools; /* for_tools NULL: plain */
+    uint32_t n_parallel, max_queue, n_running, n_queued;
+    uint64_t n_opened;
+    wick_exchange *first; /* in the order of their requests */
+};
+
+typedef enum wk_tool_choice {
+    WK_TOOLS_AUTO,
+    WK_TOOLS_NONE,
+    WK_TOOLS_REQUIRED, /* any of the tools */
+} wk_tool_choice;
+
+/* What the model reads. */
+typedef struct wk_ids {
+    uint32_t *ids; /* [n] */
+    size_t n;
+} wk_ids;
+
+/* One of the texts that a request asks for. */
+typedef struct wk_choice {
+    wick_exchange *exchange;
+    const wk_ids *prompt;
+    uint32_t index;
+    wick_session *session; /* NULL: not begun, or over */
+    wick_answer *answer;   /* of a chat */
+    bool is_over, has_text;
+    wick_end_reason reason;
+    uint32_t n_calls;
+    wk_strbuf content, reasoning; /* of an answer that is written at its end */
+    wk_strbuf calls, logprobs;    /* items of arrays, as JSON */
+    wick_session_stats stats;     /* at its end */
+} wk_choice;
+
+/* How an API writes what is generated. */
+typedef struct wk_style {
+    bool is_chat;
+    void (*text)(wk_choice *choice, bool is_reasoning, wk_str text);
+    void (*call)(wk_choice *choice, const wk_tool_call *call);
+    void (*end)(wk_choice *choice);
+    void (*finish)(wick_exchange *exchange); /* after the last choice */
+} wk_style;
+
+typedef enum wk_exchange_state {
+    WK_EXCHANGE_QUEUED,
+    WK_EXCHANGE_RUNNING,
+    WK_EXCHANGE_OVER
+} wk_exchange_state;
+
+struct wick_exchange {
+    wick_api *api;
+    wick_exchange *next;
+    wk_heap *heap;
+    wk_arena arena; /* of the request */
+    wk_json *body;
+    wk_str path;
+    int64_t time;
+    char id[48];
+
+    wk_exchange_state state;
+    bool is_paused;
+    int status;
+    const char *type;
+    wk_strbuf out, part; /* part: the event that is being written */
+    size_t n_taken;      /* bytes of out that were given */
+
+    /* What is generated. */
+    const wk_style *style;
+    wick_session_desc desc;
+    bool is_stream, includes_usage, echoes, has_logprobs;
+    wk_tool_choice tool_choice;
+    const wk_json *messages, *tools, *variables;
+    wick_prompt *rendered; /* of a chat */
+    uint32_t n_top;        /* most likely tokens, beside each one */
+    wk_ids *prompts;       /* [n_prompts] */
+    uint32_t n_prompts, n; /* texts for each prompt */
+    wk_choice *choices;    /* [n_choices], those of a prompt one after the other */
+    uint32_t n_choices;
+};
+
+/* ---- request.c: what a body says; a failure is the client's, and its sentence names the field
+ * ---- */
+
+/* Sampler, limits and stop strings, which stay in the exchange's arena. */
+wick_status wk_request_sampling(wick_exchange *x, wick_error *err);
+/* stream, stream_options, n. */
+wick_status wk_request_form(wick_exchange *x, wick_error *err);
+/* messages, tools, tool_choice, response_format. */
+wick_status wk_request_chat(wick_exchange *x, wick_error *err);
+/* Fields; the value stays where there is none, or null. */
+wick_status wk_request_bool(const wick_exchange *x, const char *key, bool *value, wick_error *err);
+wick_status wk_request_whole(const wick_exchange *x, const char *key, uint32_t least, uint32_t most,
+                             uint32_t *value, wick_error *err);
+
+/* ---- prompt.c: ids of what the model reads ---- */
+
+/* What the template makes of the messages. adds_answer: up to where the answer begins. */
+wick_status wk_prompt_render(wick_exchange *x, bool adds_answer, wick_prompt **prompt,
+                             wick_error *err);
+wick_status wk_prompt_of_chat(wick_exchange *x, wick_error *err);
+/* A text, ids, or several of either. */
+wick_status wk_prompts_of_texts(wick_exchange *x, const wk_json *given, wick_error *err);
+/* ids of a text, which is at the beginning of what a model reads. */
+wick_status wk_ids_of_text(wick_exchange *x, wk_str text, uint32_t flags, wk_ids *out,
+                           wick_error *err);
+
+/* ---- The APIs: they answer, or set the exchange up to generate ---- */
+
+wick_status wk_answer_chat(wick_exchange *x, wick_error *err);
+wick_status wk_answer_completion(wick_exchange *x, wick_error *err);
+wick_status wk_answer_models(wick_exchange *x, wick_error *err);
+wick_status wk_answer_model(wick_exchange *x, wick_error *err);
+wick_status wk_answer_health(wick_exchange *x, wick_error *err);
+wick_status wk_answer_props(wick_exchange *x, wick_error *err);
+wick_status wk_answer_tokenize(wick_exchange *x, wick_error *err);
+wick_status wk_answer_detokenize(wick_exchange *x, wick_error *err);
+wick_status wk_answer_template(wick_exchange *x, wick_error *err);
+
+/* ---- answer.c: bytes of answers ---- */
+
+/* The exchange is over, with what is in part. */
+void wk_exchange_end(wick_exchange *x, int status);
+/* The same with an error in the shape of OpenAI's. After the answer has begun, an event. */
+void wk_exchange_fail(wick_exchange *x, int status, const char *message);
+/* What is in part becomes an event of the stream. */
+void wk_exchange_event(wick_exchange *x);
+/* Its id: unlike those of other requests. */
+void wk_exchange_name(wick_exchange *x, const char *kind);
+/* The members of an OpenAI answer up to the items of its choices. */
+void wk_write_head(wick_exchange *x, const char *object);
+/* OpenAI's usage of all choices, as a member of what is being written. */
+void wk_write_usage(wick_exchange *x);
+/* The tokens of an event as OpenAI's chat has them: an item of `content` of logprobs. */
+void wk_write_logprob(wk_choice *choice, wk_strbuf *to, const wick_event *event);
+const char *wk_finish_reason(const wk_choice *choice);
+/* The status of HTTP for a failure of the library. */
+int wk_status_of(wick_status status);
+
+#endif

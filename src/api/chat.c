@@ -1,0 +1,195 @@
+/* api/chat.c: OpenAI's chat completions (platform.openai.com/docs/api-reference/chat). See api.h.
+ */
+#include "api/api.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char chunk[] = "chat.completion.chunk";
+
+/* ---- Streams ---- */
+
+/* Up to the members of delta; the first one says whose text it is. */
+static wk_strbuf *open_delta(wk_choice *choice) {
+    wk_strbuf *const to = &choice->exchange->part;
+    wk_write_head(choice->exchange, chunk);
+    wk_write_open(to, '{');
+    wk_write_put_whole(to, "index", choice->index);
+    wk_write_key(to, "delta");
+    wk_write_open(to, '{');
+    if (!choice->has_text) wk_write_put(to, "role", "assistant");
+    choice->has_text = true;
+    return to;
+}
+
+/* Also takes the log probabilities that wait for a chunk. */
+static void close_delta(wk_choice *choice, const char *reason) {
+    wick_exchange *const x = choice->exchange;
+    wk_strbuf *const to = &x->part;
+    wk_write_close(to, '}');
+    wk_write_key(to, "logprobs");
+    if (choice->logprobs.size > 0) {
+        wk_write_raw(to, "{\"content\":[");
+        wk_strbuf_append(to, choice->logprobs.data, choice->logprobs.size);
+        wk_strbuf_text(to, "],\"refusal\":null}");
+        wk_strbuf_clear(&choice->logprobs);
+    } else {
+        wk_write_null(to);
+    }
+    wk_write_key(to, "finish_reason");
+    if (reason)
+        wk_write_string(to, wk_str_of(reason));
+    else
+        wk_write_null(to);
+    wk_write_close(to, '}');
+    wk_write_close(to, ']');
+    wk_write_close(to, '}');
+    wk_exchange_event(x);
+}
+
+static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
+    if (!choice->exchange->is_stream) {
+        wk_strbuf_append(is_reasoning ? &choice->reasoning : &choice->content, text.text,
+                         text.size);
+        return;
+    }
+    wk_strbuf *const to = open_delta(choice);
+    wk_write_key(to, is_reasoning ? "reasoning_content" : "content");
+    wk_write_string(to, text);
+    close_delta(choice, NULL);
+}
+
+/* A call, which in a stream has its place among the others. */
+static void write_call_item(wk_strbuf *to, const wk_choice *choice, const wk_tool_call *call,
+                            bool has_index) {
+    char id[80];
+    snprintf(id, sizeof id, "call_%s_%u_%u", strchr(choice->exchange->id, '-') + 1, choice->index,
+             choice->n_calls);
+    wk_write_open(to, '{');
+    if (has_index) wk_write_put_whole(to, "index", choice->n_calls);
+    wk_write_put(to, "id", id);
+    wk_write_put(to, "type", "function");
+    wk_write_key(to, "function");
+    wk_write_open(to, '{');
+    wk_write_key(to, "name");
+    wk_write_string(to, call->name);
+    wk_write_key(to, "arguments");
+    wk_write_string(to, call->arguments);
+    wk_write_close(to, '}');
+    wk_write_close(to, '}');
+}
+
+static void write_call(wk_choice *choice, const wk_tool_call *call) {
+    if (!choice->exchange->is_stream) {
+        write_call_item(&choice->calls, choice, call, false);
+        return;
+    }
+    wk_strbuf *const to = open_delta(choice);
+    wk_write_key(to, "tool_calls");
+    wk_write_open(to, '[');
+    write_call_item(to, choice, call, true);
+    wk_write_close(to, ']');
+    close_delta(choice, NULL);
+}
+
+static void write_end(wk_choice *choice) {
+    if (!choice->exchange->is_stream) return;
+    (void)open_delta(choice);
+    close_delta(choice, wk_finish_reason(choice));
+}
+
+/* ---- Whole answers ---- */
+
+static void write_message(wk_choice *choice) {
+    wk_strbuf *const to = &choice->exchange->part;
+    const wk_str content = {choice->content.data, choice->content.size};
+    wk_write_key(to, "message");
+    wk_write_open(to, '{');
+    wk_write_put(to, "role", "assistant");
+    wk_write_key(to, "content");
+    if (content.size == 0 && choice->n_calls > 0)
+        wk_write_null(to);
+    else
+        wk_write_string(to, content);
+    wk_write_key(to, "refusal");
+    wk_write_null(to);
+    if (choice->reasoning.size > 0) {
+        wk_write_key(to, "reasoning_content");
+        wk_write_string(to, (wk_str){choice->reasoning.data, choice->reasoning.size});
+    }
+    if (choice->n_calls > 0) {
+        wk_write_key(to, "tool_calls");
+        wk_write_open(to, '[');
+        wk_strbuf_append(to, choice->calls.data, choice->calls.size);
+        wk_write_close(to, ']');
+    }
+    wk_write_close(to, '}');
+}
+
+static void write_choice(wk_choice *choice) {
+    wk_strbuf *const to = &choice->exchange->part;
+    wk_write_open(to, '{');
+    wk_write_put_whole(to, "index", choice->index);
+    write_message(choice);
+    wk_write_key(to, "logprobs");
+    if (choice->exchange->has_logprobs) {
+        wk_write_raw(to, "{\"content\":[");
+        wk_strbuf_append(to, choice->logprobs.data, choice->logprobs.size);
+        wk_strbuf_text(to, "],\"refusal\":null}");
+    } else {
+        wk_write_null(to);
+    }
+    wk_write_put(to, "finish_reason", wk_finish_reason(choice));
+    wk_write_close(to, '}');
+}
+
+static void finish_whole(wick_exchange *x) {
+    wk_strbuf *const to = &x->part;
+    wk_write_head(x, "chat.completion");
+    for (uint32_t i = 0; i < x->n_choices; i++) write_choice(&x->choices[i]);
+    wk_write_close(to, ']');
+    wk_write_usage(x);
+    wk_write_close(to, '}');
+    wk_exchange_end(x, 200);
+}
+
+static void finish(wick_exchange *x) {
+    if (!x->is_stream) {
+        finish_whole(x);
+        return;
+    }
+    if (x->includes_usage) {
+        wk_write_head(x, chunk);
+        wk_write_close(&x->part, ']');
+        wk_write_usage(x);
+        wk_write_close(&x->part, '}');
+        wk_exchange_event(x);
+    }
+    wk_strbuf_text(&x->part, "[DONE]");
+    wk_exchange_event(x);
+    wk_exchange_end(x, 200);
+}
+
+static const wk_style style = {
+    .is_chat = true, .text = write_text, .call = write_call, .end = write_end, .finish = finish};
+
+/* logprobs is true or false, and top_logprobs how many. */
+static wick_status read_logprobs(wick_exchange *x, wick_error *err) {
+    enum { MOST = 20 };
+    WK_TRY(wk_request_bool(x, "logprobs", &x->has_logprobs, err));
+    WK_TRY(wk_request_whole(x, "top_logprobs", 0, MOST, &x->n_top, err));
+    if (x->n_top > 0 && !x->has_logprobs)
+        return wk_fail(err, WICK_ERR_VALUE, "top_logprobs wants logprobs to be true");
+    x->desc.n_logprobs = x->has_logprobs && x->n_top == 0 ? 1 : x->n_top;
+    return WICK_OK;
+}
+
+wick_status wk_answer_chat(wick_exchange *x, wick_error *err) {
+    wk_exchange_name(x, "chatcmpl");
+    x->style = &style;
+    WK_TRY(wk_request_form(x, err));
+    WK_TRY(wk_request_sampling(x, err));
+    WK_TRY(read_logprobs(x, err));
+    WK_TRY(wk_request_chat(x, err));
+    return wk_prompt_of_chat(x, err);
+}

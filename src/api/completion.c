@@ -1,0 +1,87 @@
+/* api/completion.c: OpenAI's text completions (platform.openai.com/docs/api-reference/completions).
+ * See api.h. */
+#include "api/api.h"
+
+static const char object[] = "text_completion";
+
+/* logprobs: an object of arrays; here, as llama-server has it, those of a chat. */
+static void write_item(wk_choice *choice, wk_str text, const char *reason) {
+    wk_strbuf *const to = &choice->exchange->part;
+    wk_write_open(to, '{');
+    wk_write_put_whole(to, "index", choice->index);
+    wk_write_key(to, "text");
+    wk_write_string(to, text);
+    wk_write_key(to, "logprobs");
+    if (choice->logprobs.size > 0) {
+        wk_write_raw(to, "{\"content\":[");
+        wk_strbuf_append(to, choice->logprobs.data, choice->logprobs.size);
+        wk_strbuf_text(to, "]}");
+        wk_strbuf_clear(&choice->logprobs);
+    } else {
+        wk_write_null(to);
+    }
+    wk_write_key(to, "finish_reason");
+    if (reason)
+        wk_write_string(to, wk_str_of(reason));
+    else
+        wk_write_null(to);
+    wk_write_close(to, '}');
+}
+
+static void write_chunk(wk_choice *choice, wk_str text, const char *reason) {
+    wick_exchange *const x = choice->exchange;
+    wk_write_head(x, object);
+    write_item(choice, text, reason);
+    wk_write_close(&x->part, ']');
+    wk_write_close(&x->part, '}');
+    wk_exchange_event(x);
+}
+
+static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
+    (void)is_reasoning;
+    if (choice->exchange->is_stream)
+        write_chunk(choice, text, NULL);
+    else
+        wk_strbuf_append(&choice->content, text.text, text.size);
+}
+
+static void write_end(wk_choice *choice) {
+    if (choice->exchange->is_stream)
+        write_chunk(choice, (wk_str){.size = 0}, wk_finish_reason(choice));
+}
+
+static void finish(wick_exchange *x) {
+    const bool is_stream = x->is_stream;
+    if (!is_stream || x->includes_usage) {
+        wk_write_head(x, object);
+        for (uint32_t i = 0; i < x->n_choices && !is_stream; i++) {
+            wk_choice *const choice = &x->choices[i];
+            write_item(choice, (wk_str){choice->content.data, choice->content.size},
+                       wk_finish_reason(choice));
+        }
+        wk_write_close(&x->part, ']');
+        wk_write_usage(x);
+        wk_write_close(&x->part, '}');
+        if (is_stream) wk_exchange_event(x);
+    }
+    if (is_stream) {
+        wk_strbuf_text(&x->part, "[DONE]");
+        wk_exchange_event(x);
+    }
+    wk_exchange_end(x, 200);
+}
+
+static const wk_style style = {.text = write_text, .end = write_end, .finish = finish};
+
+wick_status wk_answer_completion(wick_exchange *x, wick_error *err) {
+    enum { MOST_LOGPROBS = 20 };
+    wk_exchange_name(x, "cmpl");
+    x->style = &style;
+    WK_TRY(wk_request_form(x, err));
+    WK_TRY(wk_request_sampling(x, err));
+    WK_TRY(wk_request_bool(x, "echo", &x->echoes, err));
+    WK_TRY(wk_request_whole(x, "logprobs", 0, MOST_LOGPROBS, &x->n_top, err));
+    x->desc.n_logprobs = x->n_top;
+    x->has_logprobs = x->n_top > 0;
+    return wk_prompts_of_texts(x, wk_json_get(x->body, "prompt"), err);
+}

@@ -1,0 +1,143 @@
+/* api/info.c: what a server says of itself and of its model, and texts to tokens and back. See
+ * api.h. */
+#include "api/api.h"
+
+#include <string.h>
+
+/* ---- The model ---- */
+
+static void write_model(wick_exchange *x) {
+    wk_strbuf *const to = &x->part;
+    wick_model_info info;
+    wick_model_get_info(x->api->model, &info);
+    wk_write_open(to, '{');
+    wk_write_put(to, "id", x->api->name);
+    wk_write_put(to, "object", "model");
+    wk_write_put_whole(to, "created", (uint64_t)x->time);
+    wk_write_put(to, "owned_by", "wick");
+    wk_write_key(to, "meta");
+    wk_write_open(to, '{');
+    wk_write_put_whole(to, "n_ctx_train", info.context_length);
+    wk_write_put_whole(to, "n_embd", info.n_embd);
+    wk_write_put_whole(to, "n_params", info.n_parameters);
+    wk_write_put_whole(to, "n_vocab", info.n_vocab);
+    wk_write_put_whole(to, "size", info.file_bytes);
+    wk_write_close(to, '}');
+    wk_write_close(to, '}');
+}
+
+wick_status wk_answer_models(wick_exchange *x, wick_error *err) {
+    (void)err;
+    wk_write_raw(&x->part, "{\"object\":\"list\",\"data\":[");
+    write_model(x);
+    wk_strbuf_text(&x->part, "]}");
+    wk_exchange_end(x, 200);
+    return WICK_OK;
+}
+
+wick_status wk_answer_model(wick_exchange *x, wick_error *err) {
+    const char *const name = x->path.text + strlen("/v1/models/");
+    if (strcmp(name, x->api->name) != 0)
+        return wk_fail(err, WICK_ERR_NOT_FOUND, "there is no model of this name");
+    write_model(x);
+    wk_exchange_end(x, 200);
+    return WICK_OK;
+}
+
+wick_status wk_answer_health(wick_exchange *x, wick_error *err) {
+    (void)err;
+    wk_write_raw(&x->part, "{\"status\":\"ok\"}");
+    wk_exchange_end(x, 200);
+    return WICK_OK;
+}
+
+wick_status wk_answer_props(wick_exchange *x, wick_error *err) {
+    (void)err;
+    wk_strbuf *const to = &x->part;
+    wk_write_open(to, '{');
+    wk_write_put(to, "model_alias", x->api->name);
+    wk_write_put_whole(to, "total_slots", x->api->n_parallel);
+    wk_write_put(to, "build_info", x->api->build);
+    wk_write_key(to, "default_generation_settings");
+    wk_write_open(to, '{');
+    wk_write_put_whole(to, "n_ctx", x->api->session.context_length);
+    wk_write_close(to, '}');
+    wk_write_close(to, '}');
+    wk_exchange_end(x, 200);
+    return WICK_OK;
+}
+
+/* ---- Tokens ---- */
+
+wick_status wk_answer_tokenize(wick_exchange *x, wick_error *err) {
+    const wk_json *const content = wk_json_get(x->body, "content");
+    bool adds_special = false, parses_special = true, has_pieces = false;
+    wk_ids made = {.n = 0};
+    WK_TRY(wk_request_bool(x, "add_special", &adds_special, err));
+    WK_TRY(wk_request_bool(x, "parse_special", &parses_special, err));
+    WK_TRY(wk_request_bool(x, "with_pieces", &has_pieces, err));
+    if (content && content->kind != WK_JSON_STRING)
+        return wk_fail(err, WICK_ERR_VALUE, "content must be a text");
+    if (content)
+        WK_TRY(wk_ids_of_text(x, content->string,
+                              (adds_special ? WICK_TOKENIZE_ADD_SPECIAL : 0) |
+                                  (parses_special ? WICK_TOKENIZE_PARSE_SPECIAL : 0),
+                              &made, err));
+    wk_strbuf *const to = &x->part;
+    wk_write_raw(to, "{\"tokens\":[");
+    for (size_t i = 0; i < made.n; i++) {
+        wk_str piece;
+        piece.text = wick_token_bytes(x->api->model->tokenizer, made.ids[i], true, &piece.size);
+        if (has_pieces) wk_write_open(to, '{');
+        if (has_pieces) wk_write_key(to, "id");
+        wk_write_whole(to, made.ids[i]);
+        if (!has_pieces) continue;
+        wk_write_key(to, "piece");
+        wk_write_string(to, piece);
+        wk_write_close(to, '}');
+    }
+    wk_strbuf_text(to, "]}");
+    wk_exchange_end(x, 200);
+    return WICK_OK;
+}
+
+wick_status wk_answer_detokenize(wick_exchange *x, wick_error *err) {
+    const wk_json *const tokens = wk_json_get(x->body, "tokens");
+    if (!tokens || tokens->kind != WK_JSON_ARRAY)
+        return wk_fail(err, WICK_ERR_VALUE, "tokens must be an array of token ids");
+    wk_strbuf text;
+    wk_strbuf_init(&text, x->heap);
+    wick_status status = WICK_OK;
+    for (const wk_json *item = tokens->child; item && status == WICK_OK; item = item->next) {
+        const bool is_id = item->kind == WK_JSON_NUMBER && item->is_integer && item->integer >= 0 &&
+                           item->integer <= UINT32_MAX;
+        size_t size = 0;
+        const char *const bytes =
+            is_id ? wick_token_bytes(x->api->model->tokenizer, (uint32_t)item->integer, true, &size)
+                  : NULL;
+        if (!bytes) status = wk_fail(err, WICK_ERR_VALUE, "tokens: one is not in the vocabulary");
+        wk_strbuf_append(&text, bytes, size);
+    }
+    if (status == WICK_OK) {
+        wk_write_open(&x->part, '{');
+        wk_write_key(&x->part, "content");
+        wk_write_string(&x->part, (wk_str){text.data, text.size});
+        wk_write_close(&x->part, '}');
+        wk_exchange_end(x, 200);
+    }
+    wk_strbuf_release(&text);
+    return status;
+}
+
+wick_status wk_answer_template(wick_exchange *x, wick_error *err) {
+    WK_TRY(wk_request_chat(x, err));
+    WK_TRY(wk_prompt_render(x, true, &x->rendered, err));
+    wk_str text;
+    text.text = wick_prompt_text(x->rendered, &text.size);
+    wk_write_open(&x->part, '{');
+    wk_write_key(&x->part, "prompt");
+    wk_write_string(&x->part, text);
+    wk_write_close(&x->part, '}');
+    wk_exchange_end(x, 200);
+    return WICK_OK;
+}

@@ -1,0 +1,130 @@
+/* api/prompt.c: the ids that the model reads for a request. See api.h. */
+#include "api/api.h"
+
+#include "llm/chat_variables.h"
+
+#include <string.h>
+
+/* Of prompt, or else of text: a second time where they are more than bytes. */
+static wick_status take_ids(wick_exchange *x, const wick_prompt *prompt, wk_str text,
+                            uint32_t flags, wk_ids *out, wick_error *err) {
+    const wick_tokenizer *const tokenizer = x->api->model->tokenizer;
+    for (size_t capacity = text.size + 2;; capacity = out->n) {
+        out->ids = wk_arena_array(&x->arena, capacity, sizeof *out->ids);
+        if (!out->ids) return wk_fail_memory(err, capacity * sizeof *out->ids, 0, "a prompt");
+        const wick_status status =
+            prompt ? wick_prompt_tokenize(prompt, tokenizer, out->ids, capacity, &out->n)
+                   : wick_tokenize(tokenizer, text.text, text.size, flags, out->ids, capacity,
+                                   &out->n);
+        if (status != WICK_OK)
+            return wk_fail(err, status, "the text cannot be tokenized: %s",
+                           wick_status_text(status));
+        if (out->n <= capacity) return WICK_OK;
+    }
+}
+
+wick_status wk_ids_of_text(wick_exchange *x, wk_str text, uint32_t flags, wk_ids *out,
+                           wick_error *err) {
+    return take_ids(x, NULL, text, flags, out, err);
+}
+
+/* What a template reads beside messages: the model's tokens, and what the request adds. */
+static wick_status read_variables(wick_exchange *x, const wk_json **out, wick_error *err) {
+    wk_json *const made = wk_chat_variables(&x->arena, x->api->model->tokenizer);
+    *out = made;
+    if (!made) return wk_fail_memory(err, sizeof *made, 0, "a prompt");
+    for (const wk_json *item = x->variables ? x->variables->child : NULL; item; item = item->next) {
+        wk_json *const copy = wk_arena_alloc(&x->arena, sizeof *copy);
+        if (!copy) return wk_fail_memory(err, sizeof *copy, 0, "a prompt");
+        *copy = *item;
+        wk_json_append(made, copy);
+    }
+    return WICK_OK;
+}
+
+/* Templates read the arguments of calls as objects; those that join them to texts fail then. */
+static void close_arguments(wick_exchange *x) {
+    for (const wk_json *message = x->messages->child; message; message = message->next) {
+        const wk_json *const calls = wk_json_get(message, "tool_calls");
+        for (const wk_json *call = calls ? calls->child : NULL; call; call = call->next) {
+            wk_json *const given =
+                (wk_json *)wk_json_get(wk_json_get(call, "function"), "arguments");
+            wk_strbuf text;
+            if (!given || given->kind != WK_JSON_OBJECT) continue;
+            wk_strbuf_init(&text, x->heap);
+            wk_write_value(&text, given);
+            char *const copy = text.failed ? NULL : wk_arena_alloc(&x->arena, text.size + 1);
+            if (copy) memcpy(copy, text.data, text.size + 1);
+            if (copy) given->kind = WK_JSON_STRING;
+            given->string = (wk_str){copy, copy ? text.size : 0};
+            wk_strbuf_release(&text);
+        }
+    }
+}
+
+wick_status wk_prompt_render(wick_exchange *x, bool adds_answer, wick_prompt **prompt,
+                             wick_error *err) {
+    const wick_api *const api = x->api;
+    wick_conversation conversation = {
+        .messages = x->messages,
+        .tools = x->tools,
+        .generation_prompt = adds_answer ? WICK_GENERATION_PROMPT_ON : WICK_GENERATION_PROMPT_OFF,
+    };
+    const wick_template *const compiled = x->tools && api->for_tools ? api->for_tools : api->plain;
+    WK_TRY(read_variables(x, &conversation.variables, err));
+    wick_error first = {.status = WICK_OK};
+    if (wick_template_render(compiled, &conversation, prompt, &first) == WICK_OK) return WICK_OK;
+    close_arguments(x);
+    return wick_template_render(compiled, &conversation, prompt, err);
+}
+
+static wick_status make_prompts(wick_exchange *x, size_t n, wick_error *err) {
+    x->prompts = wk_arena_array(&x->arena, n, sizeof *x->prompts);
+    if (!x->prompts) return wk_fail_memory(err, n * sizeof *x->prompts, 0, "a prompt");
+    x->n_prompts = (uint32_t)n;
+    return WICK_OK;
+}
+
+wick_status wk_prompt_of_chat(wick_exchange *x, wick_error *err) {
+    wk_str text = {.size = 0};
+    WK_TRY(wk_prompt_render(x, true, &x->rendered, err));
+    WK_TRY(make_prompts(x, 1, err));
+    text.text = wick_prompt_text(x->rendered, &text.size);
+    return take_ids(x, x->rendered, text, 0, x->prompts, err);
+}
+
+static wick_status copy_ids(wick_exchange *x, const wk_json *list, wk_ids *out, wick_error *err) {
+    const uint32_t n_vocab = wick_tokenizer_size(x->api->model->tokenizer);
+    out->ids = wk_arena_array(&x->arena, list->count, sizeof *out->ids);
+    if (!out->ids) return wk_fail_memory(err, list->count * sizeof *out->ids, 0, "a prompt");
+    for (const wk_json *item = list->child; item; item = item->next) {
+        if (item->kind != WK_JSON_NUMBER || !item->is_integer || item->integer < 0 ||
+            item->integer >= n_vocab)
+            return wk_fail(err, WICK_ERR_VALUE, "prompt: a token id must be a number below %u",
+                           n_vocab);
+        out->ids[out->n++] = (uint32_t)item->integer;
+    }
+    return WICK_OK;
+}
+
+static wick_status read_prompt(wick_exchange *x, const wk_json *given, wk_ids *out,
+                               wick_error *err) {
+    enum { FLAGS = WICK_TOKENIZE_ADD_BEGIN | WICK_TOKENIZE_PARSE_SPECIAL };
+    if (given->kind == WK_JSON_STRING) return take_ids(x, NULL, given->string, FLAGS, out, err);
+    if (given->kind == WK_JSON_ARRAY) return copy_ids(x, given, out, err);
+    return wk_fail(err, WICK_ERR_VALUE, "prompt must be a text, an array of token ids, or several");
+}
+
+wick_status wk_prompts_of_texts(wick_exchange *x, const wk_json *given, wick_error *err) {
+    enum { MOST = 128 };
+    if (!given) return wk_fail(err, WICK_ERR_VALUE, "there is no prompt");
+    const bool is_list =
+        given->kind == WK_JSON_ARRAY && given->child && given->child->kind != WK_JSON_NUMBER;
+    if (is_list && given->count > MOST)
+        return wk_fail(err, WICK_ERR_VALUE, "prompt: at most %d prompts in a request", MOST);
+    WK_TRY(make_prompts(x, is_list ? given->count : 1, err));
+    const wk_json *item = is_list ? given->child : given;
+    for (uint32_t i = 0; i < x->n_prompts; i++, item = item->next)
+        WK_TRY(read_prompt(x, item, &x->prompts[i], err));
+    return WICK_OK;
+}

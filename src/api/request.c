@@ -1,0 +1,431 @@
+/* api/request.c: the fields of a request's body: sampling, form, messages. See api.h. */
+#include "api/api.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Fields ---- */
+
+/* NULL: not there, or null. */
+static const wk_json *field(const wick_exchange *x, const char *key) {
+    const wk_json *const value = wk_json_get(x->body, key);
+    return value && value->kind != WK_JSON_NULL ? value : NULL;
+}
+
+wick_status wk_request_bool(const wick_exchange *x, const char *key, bool *value, wick_error *err) {
+    const wk_json *const given = field(x, key);
+    if (!given) return WICK_OK;
+    if (given->kind != WK_JSON_BOOL)
+        return wk_fail(err, WICK_ERR_VALUE, "%s must be true or false", key);
+    *value = given->boolean;
+    return WICK_OK;
+}
+
+static wick_status read_number(const wick_exchange *x, const char *key, double least, double most,
+                               double *value, wick_error *err) {
+    const wk_json *const given = field(x, key);
+    if (!given) return WICK_OK;
+    if (given->kind == WK_JSON_NUMBER && given->number >= least && given->number <= most) {
+        *value = given->number;
+        return WICK_OK;
+    }
+    return wk_fail(err, WICK_ERR_VALUE, "%s must be a number from %g to %g", key, least, most);
+}
+
+wick_status wk_request_whole(const wick_exchange *x, const char *key, uint32_t least, uint32_t most,
+                             uint32_t *value, wick_error *err) {
+    double number = *value;
+    WK_TRY(read_number(x, key, least, most, &number, err));
+    if (number != floor(number))
+        return wk_fail(err, WICK_ERR_VALUE, "%s must be a whole number", key);
+    *value = (uint32_t)number;
+    return WICK_OK;
+}
+
+/* ---- Sampling ---- */
+
+typedef struct number_field {
+    const char *key;
+    uint16_t offset; /* in wick_sampler_desc */
+    bool is_whole;
+    double least, most;
+} number_field;
+
+#define SAMPLER(member) offsetof(wick_sampler_desc, member)
+static const number_field fields[] = {
+    {"temperature", SAMPLER(temperature), false, 0, 100},
+    {"top_k", SAMPLER(top_k), true, 0, INT32_MAX},
+    {"typical_p", SAMPLER(typical_p), false, 0, 1},
+    {"top_p", SAMPLER(top_p), false, 0, 1},
+    {"min_p", SAMPLER(min_p), false, 0, 1},
+    {"repeat_last_n", SAMPLER(repeat_last), true, 0, INT32_MAX},
+    {"repeat_penalty", SAMPLER(repeat_penalty), false, 0, 100},
+    {"frequency_penalty", SAMPLER(frequency_penalty), false, -100, 100},
+    {"presence_penalty", SAMPLER(presence_penalty), false, -100, 100},
+    {"dry_multiplier", SAMPLER(dry_multiplier), false, 0, 100},
+    {"dry_base", SAMPLER(dry_base), false, 0, 100},
+    {"dry_allowed_length", SAMPLER(dry_allowed), true, 0, INT32_MAX},
+    {"dry_penalty_last_n", SAMPLER(dry_last), true, 0, INT32_MAX},
+    {"xtc_probability", SAMPLER(xtc_probability), false, 0, 1},
+    {"xtc_threshold", SAMPLER(xtc_threshold), false, 0, 1},
+    {"mirostat_eta", SAMPLER(mirostat_eta), false, 0, 1},
+};
+#undef SAMPLER
+
+static wick_status read_numbers(wick_exchange *x, wick_error *err) {
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        void *const at = (char *)&x->desc.sampler + fields[i].offset;
+        if (fields[i].is_whole) {
+            WK_TRY(wk_request_whole(x, fields[i].key, (uint32_t)fields[i].least,
+                                    (uint32_t)fields[i].most, at, err));
+            continue;
+        }
+        double value = *(const float *)at;
+        WK_TRY(read_number(x, fields[i].key, fields[i].least, fields[i].most, &value, err));
+        *(float *)at = (float)value;
+    }
+    return WICK_OK;
+}
+
+/* Version 2 alone, which is asked for by its number. */
+static wick_status read_mirostat(wick_exchange *x, wick_error *err) {
+    uint32_t version = 0;
+    double tau = 5;
+    WK_TRY(wk_request_whole(x, "mirostat", 0, 2, &version, err));
+    WK_TRY(read_number(x, "mirostat_tau", 0, 100, &tau, err));
+    if (version == 1)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "mirostat must be 0 or 2: version 1 is not there");
+    if (version == 2) x->desc.sampler.mirostat_tau = (float)tau;
+    return WICK_OK;
+}
+
+/* -1, as some clients have it, and none are the same. */
+static wick_status read_seed(wick_exchange *x, wick_error *err) {
+    const wk_json *const given = field(x, "seed");
+    if (!given) return WICK_OK;
+    if (given->kind != WK_JSON_NUMBER || !given->is_integer)
+        return wk_fail(err, WICK_ERR_VALUE, "seed must be a whole number");
+    if (given->integer == -1) return WICK_OK;
+    const uint64_t seed = (uint64_t)given->integer;
+    x->desc.sampler.seed = seed > 0 ? seed : UINT64_MAX; /* 0 would be no seed */
+    return WICK_OK;
+}
+
+/* The first of these names that is there; -1: no limit. */
+static wick_status read_limit(wick_exchange *x, wick_error *err) {
+    static const char *const names[] = {"max_completion_tokens", "max_tokens", "n_predict"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const wk_json *const given = field(x, names[i]);
+        if (!given) continue;
+        if (given->kind != WK_JSON_NUMBER || !given->is_integer || given->integer < -1 ||
+            given->integer > INT32_MAX)
+            return wk_fail(err, WICK_ERR_VALUE, "%s must be a whole number from 0 on, or -1",
+                           names[i]);
+        x->desc.max_tokens = given->integer < 0 ? 0 : (uint32_t)given->integer;
+        return WICK_OK;
+    }
+    return WICK_OK;
+}
+
+static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, 0, "a request"); }
+
+/* A text, or an array of them. */
+static wick_status read_texts(wick_exchange *x, const char *key, const char *const **texts,
+                              size_t *n, wick_error *err) {
+    const wk_json *const given = field(x, key);
+    if (!given) return WICK_OK;
+    const bool is_list = given->kind == WK_JSON_ARRAY;
+    const wk_json *item = is_list ? given->child : given;
+    const char **const made = wk_arena_array(&x->arena, is_list ? given->count : 1, sizeof *made);
+    if (!made) return fail_memory(err);
+    *n = 0;
+    for (; item; item = is_list ? item->next : NULL) {
+        if (item->kind != WK_JSON_STRING || memchr(item->string.text, 0, item->string.size))
+            return wk_fail(err, WICK_ERR_VALUE, "%s must be a text or an array of texts", key);
+        if (item->string.size > 0) made[(*n)++] = item->string.text;
+    }
+    *texts = made;
+    return WICK_OK;
+}
+
+/* OpenAI's: {"ID": bias}; llama-server's: [[ID, bias or false]]. */
+static bool read_bias(const wk_json *item, bool is_object, wick_logit_bias *bias) {
+    const wk_json *const id = is_object ? NULL : item->child;
+    const wk_json *const value = is_object ? item : id ? id->next : NULL;
+    double number = 0;
+    if (is_object) {
+        for (size_t i = 0; i < item->key.size; i++) {
+            const char c = item->key.text[i];
+            if (c < '0' || c > '9' || number > UINT32_MAX) return false;
+            number = 10 * number + (c - '0');
+        }
+    } else if (id && id->kind == WK_JSON_NUMBER && id->is_integer) {
+        number = id->number;
+    } else {
+        return false;
+    }
+    const bool is_never = value && value->kind == WK_JSON_BOOL && !value->boolean;
+    if (number < 0 || number > UINT32_MAX || !value || (value->kind != WK_JSON_NUMBER && !is_never))
+        return false;
+    bias->id = (uint32_t)number;
+    bias->bias = is_never ? -INFINITY : (float)value->number;
+    return true;
+}
+
+static wick_status read_biases(wick_exchange *x, wick_error *err) {
+    const wk_json *const given = field(x, "logit_bias");
+    if (!given) return WICK_OK;
+    wick_logit_bias *const made = wk_arena_array(&x->arena, given->count, sizeof *made);
+    if (!made) return fail_memory(err);
+    const bool is_object = given->kind == WK_JSON_OBJECT;
+    size_t n = 0;
+    for (const wk_json *item = given->child; item; item = item->next, n++)
+        if (!read_bias(item, is_object, &made[n]))
+            return wk_fail(err, WICK_ERR_VALUE, "logit_bias must have a number for each token id");
+    x->desc.sampler.bias = made;
+    x->desc.sampler.n_bias = n;
+    return WICK_OK;
+}
+
+/* JSON of a value, terminated. NULL: out of memory. */
+static const char *text_of(wick_exchange *x, const wk_json *value) {
+    wk_strbuf made;
+    wk_strbuf_init(&made, x->heap);
+    wk_write_value(&made, value);
+    char *const copy = made.failed ? NULL : wk_arena_alloc(&x->arena, made.size + 1);
+    if (copy) memcpy(copy, made.data, made.size + 1);
+    wk_strbuf_release(&made);
+    return copy;
+}
+
+static wick_status set_schema(wick_exchange *x, const wk_json *schema, wick_error *err) {
+    x->desc.sampler.json_schema = schema ? text_of(x, schema) : "{\"type\":\"object\"}";
+    return x->desc.sampler.json_schema ? WICK_OK : fail_memory(err);
+}
+
+static wick_status read_grammar(wick_exchange *x, wick_error *err) {
+    const wk_json *const grammar = field(x, "grammar"), *const schema = field(x, "json_schema");
+    if (grammar && grammar->kind != WK_JSON_STRING)
+        return wk_fail(err, WICK_ERR_VALUE, "grammar must be a text");
+    if (grammar && grammar->string.size > 0) x->desc.sampler.grammar = grammar->string.text;
+    return schema ? set_schema(x, schema, err) : WICK_OK;
+}
+
+wick_status wk_request_sampling(wick_exchange *x, wick_error *err) {
+    x->desc = x->api->session;
+    WK_TRY(read_numbers(x, err));
+    WK_TRY(read_mirostat(x, err));
+    WK_TRY(read_seed(x, err));
+    WK_TRY(read_limit(x, err));
+    WK_TRY(read_biases(x, err));
+    WK_TRY(read_grammar(x, err));
+    WK_TRY(read_texts(x, "stop", &x->desc.stop, &x->desc.n_stop, err));
+    WK_TRY(read_texts(x, "dry_sequence_breakers", &x->desc.sampler.dry_breakers,
+                      &x->desc.sampler.n_dry_breakers, err));
+    return wk_request_bool(x, "ignore_eos", &x->desc.ignore_end, err);
+}
+
+wick_status wk_request_form(wick_exchange *x, wick_error *err) {
+    enum { MOST = 128 };
+    x->n = 1;
+    WK_TRY(wk_request_bool(x, "stream", &x->is_stream, err));
+    WK_TRY(wk_request_whole(x, "n", 1, MOST, &x->n, err));
+    const wk_json *const options = field(x, "stream_options");
+    if (options && options->kind != WK_JSON_OBJECT)
+        return wk_fail(err, WICK_ERR_VALUE, "stream_options must be an object");
+    const wk_json *const includes = wk_json_get(options, "include_usage");
+    x->includes_usage = includes && includes->kind == WK_JSON_BOOL && includes->boolean;
+    return WICK_OK;
+}
+
+/* ---- Messages ---- */
+
+static bool is_text(const wk_json *value, const char *text) {
+    return value && value->kind == WK_JSON_STRING && wk_str_is(value->string, text);
+}
+
+static bool is_text_part(const wk_json *part) {
+    const wk_json *const type = wk_json_get(part, "type");
+    return !type || is_text(type, "text") || is_text(type, "input_text") ||
+           is_text(type, "output_text") || is_text(type, "refusal");
+}
+
+/* Parts of text become one text, a line for each. */
+static wick_status join_parts(wick_exchange *x, wk_json *content, wick_error *err) {
+    wk_strbuf joined;
+    wk_strbuf_init(&joined, x->heap);
+    wick_status status = WICK_OK;
+    for (const wk_json *part = content->child; part && status == WICK_OK; part = part->next) {
+        const wk_json *text = part->kind == WK_JSON_STRING ? part : wk_json_get(part, "text");
+        if (!text) text = wk_json_get(part, "refusal");
+        if (!text || text->kind != WK_JSON_STRING || !is_text_part(part))
+            status = wk_fail(err, WICK_ERR_UNSUPPORTED,
+                             "messages: a part of a content must be a text: this server has no "
+                             "model that reads images, sound or files");
+        else if (part != content->child)
+            wk_strbuf_text(&joined, "\n");
+        if (status == WICK_OK) wk_strbuf_append(&joined, text->string.text, text->string.size);
+    }
+    char *const copy = joined.failed ? NULL : wk_arena_alloc(&x->arena, joined.size + 1);
+    if (status == WICK_OK && !copy) status = fail_memory(err);
+    if (status == WICK_OK) {
+        if (joined.size > 0) memcpy(copy, joined.data, joined.size);
+        copy[joined.size] = '\0';
+        content->kind = WK_JSON_STRING;
+        content->string = (wk_str){copy, joined.size};
+        content->child = content->last = NULL;
+        content->count = 0;
+    }
+    wk_strbuf_release(&joined);
+    return status;
+}
+
+/* Arguments are a text in the API and an object in templates. */
+static void open_arguments(wick_exchange *x, const wk_json *calls) {
+    for (const wk_json *call = calls ? calls->child : NULL; call; call = call->next) {
+        wk_json *const given = (wk_json *)wk_json_get(wk_json_get(call, "function"), "arguments");
+        wk_json *parsed = NULL;
+        wick_error ignored = {.status = WICK_OK};
+        if (!given || given->kind != WK_JSON_STRING) continue;
+        if (wk_json_parse(&x->arena, given->string.text, given->string.size, &parsed, &ignored) ||
+            parsed->kind != WK_JSON_OBJECT)
+            continue;
+        parsed->key = given->key;
+        parsed->next = given->next;
+        *given = *parsed;
+    }
+}
+
+/* Templates join contents to texts: what has none has an empty one. */
+static wick_status set_no_content(wick_exchange *x, wk_json *message, wk_json *content,
+                                  wick_error *err) {
+    if (!content) {
+        content = wk_arena_array(&x->arena, 1, sizeof *content);
+        if (!content) return fail_memory(err);
+        content->key = wk_str_of("content");
+        wk_json_append(message, content);
+    }
+    content->kind = WK_JSON_STRING;
+    content->string = wk_str_of("");
+    return WICK_OK;
+}
+
+static wick_status read_message(wick_exchange *x, wk_json *message, wick_error *err) {
+    wk_json *const role = (wk_json *)wk_json_get(message, "role");
+    wk_json *const content = (wk_json *)wk_json_get(message, "content");
+    const wk_json *const calls = wk_json_get(message, "tool_calls");
+    if (!role || role->kind != WK_JSON_STRING)
+        return wk_fail(err, WICK_ERR_VALUE, "messages: each must be an object with a role");
+    if (is_text(role, "developer")) role->string = wk_str_of("system");
+    if (is_text(role, "function")) role->string = wk_str_of("tool");
+    const wk_json_kind kind = content ? content->kind : WK_JSON_NULL;
+    if (kind == WK_JSON_ARRAY) WK_TRY(join_parts(x, content, err));
+    if (kind != WK_JSON_ARRAY && kind != WK_JSON_STRING && kind != WK_JSON_NULL)
+        return wk_fail(err, WICK_ERR_VALUE,
+                       "messages: content must be a text or an array of parts");
+    if (kind == WK_JSON_NULL && !calls && !is_text(role, "assistant"))
+        return wk_fail(err, WICK_ERR_VALUE, "messages: a message has no content");
+    open_arguments(x, calls);
+    return kind == WK_JSON_NULL ? set_no_content(x, message, content, err) : WICK_OK;
+}
+
+static wick_status read_messages(wick_exchange *x, wick_error *err) {
+    const wk_json *const messages = field(x, "messages");
+    if (!messages || messages->kind != WK_JSON_ARRAY || messages->count == 0)
+        return wk_fail(err, WICK_ERR_VALUE, "messages must be an array of at least one message");
+    for (wk_json *message = messages->child; message; message = message->next)
+        WK_TRY(read_message(x, message, err));
+    x->messages = messages;
+    return WICK_OK;
+}
+
+/* ---- Tools ---- */
+
+static wick_status read_tools(wick_exchange *x, wick_error *err) {
+    const wk_json *const tools = field(x, "tools");
+    if (!tools) return WICK_OK;
+    if (tools->kind != WK_JSON_ARRAY) return wk_fail(err, WICK_ERR_VALUE, "tools must be an array");
+    for (const wk_json *tool = tools->child; tool; tool = tool->next) {
+        const wk_json *const name = wk_json_get(wk_tool_function(tool), "name");
+        if (!name || name->kind != WK_JSON_STRING)
+            return wk_fail(err, WICK_ERR_VALUE, "tools: each must be a function with a name");
+    }
+    x->tools = tools->count > 0 ? tools : NULL;
+    return WICK_OK;
+}
+
+/* A call of one of the tools (of the one that is named), as JSON: the schema of the answer. */
+static wick_status require_call(wick_exchange *x, const wk_json *only, wick_error *err) {
+    wk_strbuf made;
+    wk_strbuf_init(&made, x->heap);
+    wk_write_open(&made, '{');
+    wk_write_key(&made, "anyOf");
+    wk_write_open(&made, '[');
+    for (const wk_json *tool = only ? only : x->tools->child; tool;
+         tool = only ? NULL : tool->next) {
+        const wk_json *const parameters = wk_tool_parameters(tool);
+        wk_write_raw(&made, "{\"type\":\"object\",\"properties\":{\"name\":{\"const\":");
+        wk_write_value(&made, wk_json_get(wk_tool_function(tool), "name"));
+        wk_strbuf_text(&made, "},\"arguments\":");
+        if (parameters)
+            wk_write_value(&made, parameters);
+        else
+            wk_strbuf_text(&made, "{\"type\":\"object\"}");
+        wk_strbuf_text(&made, "},\"required\":[\"name\",\"arguments\"],"
+                              "\"additionalProperties\":false}");
+    }
+    wk_write_close(&made, ']');
+    wk_write_close(&made, '}');
+    char *const copy = made.failed ? NULL : wk_arena_alloc(&x->arena, made.size + 1);
+    if (copy) memcpy(copy, made.data, made.size + 1);
+    wk_strbuf_release(&made);
+    x->desc.sampler.json_schema = copy;
+    return copy ? WICK_OK : fail_memory(err);
+}
+
+static wick_status read_tool_choice(wick_exchange *x, wick_error *err) {
+    const wk_json *const choice = field(x, "tool_choice");
+    if (!choice || is_text(choice, "auto")) return WICK_OK;
+    if (is_text(choice, "none")) {
+        x->tool_choice = WK_TOOLS_NONE;
+        return WICK_OK;
+    }
+    const wk_json *const name = wk_json_get(wk_tool_function(choice), "name");
+    const bool is_named = name && name->kind == WK_JSON_STRING;
+    const wk_json *const only = is_named ? wk_tool_find(x->tools, name->string) : NULL;
+    if (!is_named && !is_text(choice, "required"))
+        return wk_fail(err, WICK_ERR_VALUE,
+                       "tool_choice must be auto, none, required or the name of a function");
+    if (!x->tools || (is_named && !only))
+        return wk_fail(err, WICK_ERR_VALUE, "tool_choice: there is no such tool");
+    x->tool_choice = WK_TOOLS_REQUIRED;
+    return require_call(x, only, err);
+}
+
+static wick_status read_response_format(wick_exchange *x, wick_error *err) {
+    const wk_json *const format = field(x, "response_format");
+    const wk_json *const type = wk_json_get(format, "type");
+    if (!format || is_text(type, "text")) return WICK_OK;
+    const wk_json *const named = wk_json_get(format, "json_schema");
+    const wk_json *schema = wk_json_get(named ? named : format, "schema");
+    if (is_text(type, "json_object")) return set_schema(x, schema, err);
+    if (!is_text(type, "json_schema"))
+        return wk_fail(err, WICK_ERR_VALUE,
+                       "response_format: type must be text, json_object or json_schema");
+    if (!schema) return wk_fail(err, WICK_ERR_VALUE, "response_format: json_schema has no schema");
+    return set_schema(x, schema, err);
+}
+
+wick_status wk_request_chat(wick_exchange *x, wick_error *err) {
+    WK_TRY(read_messages(x, err));
+    WK_TRY(read_tools(x, err));
+    WK_TRY(read_response_format(x, err));
+    WK_TRY(read_tool_choice(x, err));
+    if (x->tool_choice == WK_TOOLS_NONE) x->tools = NULL;
+    const wk_json *const variables = field(x, "chat_template_kwargs");
+    if (variables && variables->kind != WK_JSON_OBJECT)
+        return wk_fail(err, WICK_ERR_VALUE, "chat_template_kwargs must be an object");
+    x->variables = variables;
+    return WICK_OK;
+}
