@@ -1,4 +1,4 @@
-/* serve.c: `wick serve`: a model behind the APIs that programs speak (wick/api.h), by HTTP. */
+/* serve.c: `wick serve`: answers the APIs that programs speak (wick/api.h), by HTTP. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "cli.h"

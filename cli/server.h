@@ -21,13 +21,12 @@ typedef struct cli_server_desc {
     const char *origins; /* what pages may ask: "*", "localhost", or origins with commas */
 } cli_server_desc;
 
-/* Whether this build has an HTTP server. */
-bool cli_server_exists(void);
 /* NULL: it does not listen; why, as a sentence, in error [size]. */
 cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t size);
 /* Where it listens: "http://127.0.0.1:8080". */
 const char *cli_server_address(const cli_server *server);
-/* Ends every connection. All calls must have ended. */
+/* Takes no more requests, and ends every connection once its answer has been sent, or 5 seconds
+ * later. All calls must have ended. */
 void cli_server_stop(cli_server *server);
 
 /* The next request; NULL: none has come in this time. */

@@ -5,7 +5,7 @@
 
 #include <microhttpd.h>
 
-#include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -25,6 +25,55 @@ enum {
     BLOCK = 16 * 1024, /* of an answer that is handed to a client at once */
 };
 
+/* ---- The library: loaded when a server starts, so that other commands do without ---- */
+
+#define MHD_FUNCTIONS(F)                                                                           \
+    F(struct MHD_Daemon *, start_daemon, unsigned, uint16_t, MHD_AcceptPolicyCallback, void *,     \
+      MHD_AccessHandlerCallback, void *, ...)                                                      \
+    F(void, stop_daemon, struct MHD_Daemon *)                                                      \
+    F(MHD_socket, quiesce_daemon, struct MHD_Daemon *)                                             \
+    F(void, suspend_connection, struct MHD_Connection *)                                           \
+    F(void, resume_connection, struct MHD_Connection *)                                            \
+    F(const union MHD_ConnectionInfo *, get_connection_info, struct MHD_Connection *,              \
+      enum MHD_ConnectionInfoType, ...)                                                            \
+    F(const char *, lookup_connection_value, struct MHD_Connection *, enum MHD_ValueKind,          \
+      const char *)                                                                                \
+    F(struct MHD_Response *, create_response_from_callback, uint64_t, size_t,                      \
+      MHD_ContentReaderCallback, void *, MHD_ContentReaderFreeCallback)                            \
+    F(struct MHD_Response *, create_response_from_buffer, size_t, void *,                          \
+      enum MHD_ResponseMemoryMode)                                                                 \
+    F(enum MHD_Result, add_response_header, struct MHD_Response *, const char *, const char *)     \
+    F(enum MHD_Result, queue_response, struct MHD_Connection *, unsigned, struct MHD_Response *)   \
+    F(void, destroy_response, struct MHD_Response *)
+
+static struct {
+    void *handle;
+#define MHD_MEMBER(result, name, ...) result (*name)(__VA_ARGS__);
+    MHD_FUNCTIONS(MHD_MEMBER)
+#undef MHD_MEMBER
+} mhd;
+
+/* A function's address is data to dlsym: it is copied, as ISO C has no cast for it. */
+static bool find(const char *name, void *function) {
+    void *const found = dlsym(mhd.handle, name);
+    memcpy(function, &found, sizeof found);
+    return found != NULL;
+}
+
+static bool load(void) {
+    static const char *const names[] = {"libmicrohttpd.so.12", "libmicrohttpd.so",
+                                        "libmicrohttpd.12.dylib"};
+    for (size_t i = 0; mhd.handle == NULL && i < sizeof names / sizeof *names; i++)
+        mhd.handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    bool has_all = mhd.handle != NULL;
+#define MHD_FIND(result, name, ...) has_all = has_all && find("MHD_" #name, &mhd.name);
+    MHD_FUNCTIONS(MHD_FIND)
+#undef MHD_FIND
+    return has_all;
+}
+
+/* ---- Servers ---- */
+
 struct cli_server {
     struct MHD_Daemon *daemon;
     int listener;
@@ -32,9 +81,10 @@ struct cli_server {
     const char *const *keys;
     size_t n_keys;
     const char *origins;
-    pthread_mutex_t lock; /* of the queue */
-    pthread_cond_t has_come;
-    cli_call *first, *last;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t has_come, has_gone;
+    cli_call *first, *last; /* the queue */
+    unsigned n_calls;       /* that a client waits for, or is being sent */
 };
 
 typedef struct bytes {
@@ -60,8 +110,6 @@ struct cli_call {
     bytes answer;
     size_t n_sent;
 };
-
-bool cli_server_exists(void) { return true; }
 
 /* ---- Bytes ---- */
 
@@ -92,7 +140,7 @@ static cli_call *make_call(cli_server *server, struct MHD_Connection *connection
     call->n_users = 1;
     pthread_mutex_init(&call->lock, NULL);
     const union MHD_ConnectionInfo *const info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     call->socket = info != NULL ? info->connect_fd : -1;
     return call;
 }
@@ -114,16 +162,24 @@ static void leave(cli_call *call) {
 static void wake(cli_call *call) {
     if (!call->is_suspended) return;
     call->is_suspended = false;
-    MHD_resume_connection(call->connection);
+    mhd.resume_connection(call->connection);
+}
+
+static void count_call(cli_server *server, int change) {
+    pthread_mutex_lock(&server->lock);
+    server->n_calls += (unsigned)change;
+    pthread_cond_signal(&server->has_gone);
+    pthread_mutex_unlock(&server->lock);
 }
 
 static void queue_call(cli_call *call) {
     cli_server *const server = call->server;
     call->is_queued = true;
+    count_call(server, 1);
     pthread_mutex_lock(&call->lock);
     call->n_users++;
     call->is_suspended = true;
-    MHD_suspend_connection(call->connection);
+    mhd.suspend_connection(call->connection);
     pthread_mutex_unlock(&call->lock);
     pthread_mutex_lock(&server->lock);
     if (server->last != NULL)
@@ -135,7 +191,7 @@ static void queue_call(cli_call *call) {
     pthread_mutex_unlock(&server->lock);
 }
 
-cli_call *cli_server_take(cli_server *server, unsigned milliseconds) {
+static struct timespec after(unsigned milliseconds) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += milliseconds / 1000;
@@ -144,6 +200,11 @@ cli_call *cli_server_take(cli_server *server, unsigned milliseconds) {
         until.tv_sec++;
         until.tv_nsec -= 1000000000;
     }
+    return until;
+}
+
+cli_call *cli_server_take(cli_server *server, unsigned milliseconds) {
+    const struct timespec until = after(milliseconds);
     pthread_mutex_lock(&server->lock);
     while (server->first == NULL && milliseconds > 0 &&
            pthread_cond_timedwait(&server->has_come, &server->lock, &until) == 0)
@@ -224,7 +285,7 @@ static ssize_t read_answer(void *given, uint64_t position, char *to, size_t max)
             call->is_gone ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
     } else {
         call->is_suspended = true;
-        MHD_suspend_connection(call->connection);
+        mhd.suspend_connection(call->connection);
     }
     pthread_mutex_unlock(&call->lock);
     return result;
@@ -233,7 +294,7 @@ static ssize_t read_answer(void *given, uint64_t position, char *to, size_t max)
 /* The origin that the answer allows, for the request's; NULL: none. */
 static const char *allowed_origin(const cli_call *call) {
     const char *const origin =
-        MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN);
+        mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN);
     const char *const allowed = call->server->origins;
     if (strcmp(allowed, "*") == 0) return origin != NULL ? origin : "*";
     if (origin == NULL) return NULL;
@@ -256,26 +317,26 @@ static enum MHD_Result send_response(cli_call *call, int status, const char *typ
                                      struct MHD_Response *response) {
     if (response == NULL) return MHD_NO;
     const char *const origin = allowed_origin(call);
-    if (type != NULL) MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    if (type != NULL) mhd.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     if (origin != NULL) {
-        MHD_add_response_header(response, "Access-Control-Allow-Origin", origin);
-        MHD_add_response_header(response, "Access-Control-Allow-Credentials", "true");
-        MHD_add_response_header(response, "Access-Control-Allow-Methods", "GET, POST");
-        MHD_add_response_header(response, "Access-Control-Allow-Headers", "*");
+        mhd.add_response_header(response, "Access-Control-Allow-Origin", origin);
+        mhd.add_response_header(response, "Access-Control-Allow-Credentials", "true");
+        mhd.add_response_header(response, "Access-Control-Allow-Methods", "GET, POST");
+        mhd.add_response_header(response, "Access-Control-Allow-Headers", "*");
     }
     if (status == MHD_HTTP_SERVICE_UNAVAILABLE || status == MHD_HTTP_TOO_MANY_REQUESTS)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+        mhd.add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     if (status == MHD_HTTP_UNAUTHORIZED)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
-    const enum MHD_Result result = MHD_queue_response(call->connection, (unsigned)status, response);
-    MHD_destroy_response(response);
+        mhd.add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+    const enum MHD_Result result = mhd.queue_response(call->connection, (unsigned)status, response);
+    mhd.destroy_response(response);
     return result;
 }
 
 static enum MHD_Result answer_now(cli_call *call, int status, const char *text) {
     return send_response(
         call, status, text[0] != '\0' ? "application/json" : NULL,
-        MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY));
+        mhd.create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY));
 }
 
 static enum MHD_Result answer_error(cli_call *call, int status) {
@@ -294,11 +355,11 @@ static enum MHD_Result answer_error(cli_call *call, int status) {
 static enum MHD_Result answer_call(cli_call *call) {
     struct MHD_Response *const response =
         call->is_stream
-            ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_answer, call, NULL)
-            : MHD_create_response_from_buffer(call->answer.size, call->answer.data,
+            ? mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_answer, call, NULL)
+            : mhd.create_response_from_buffer(call->answer.size, call->answer.data,
                                               MHD_RESPMEM_MUST_COPY);
     if (response != NULL && call->is_stream)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+        mhd.add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
     return send_response(call, call->status, call->type, response);
 }
 
@@ -315,12 +376,12 @@ static bool is_same(const char *a, const char *b) {
 static bool has_key(const cli_call *call) {
     const cli_server *const server = call->server;
     static const char bearer[] = "Bearer ";
-    const char *given = MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND,
+    const char *given = mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND,
                                                     MHD_HTTP_HEADER_AUTHORIZATION);
     if (given != NULL && strncasecmp(given, bearer, sizeof bearer - 1) == 0)
         given += sizeof bearer - 1;
     if (given == NULL)
-        given = MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "x-api-key");
+        given = mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND, "x-api-key");
     bool is_known = server->n_keys == 0;
     for (size_t i = 0; i < server->n_keys && given != NULL; i++)
         is_known |= is_same(given, server->keys[i]);
@@ -333,9 +394,9 @@ static bool is_health(const char *path) {
 
 /* The status that refuses the request before its body; 0: none. */
 static int refuse(const cli_call *call) {
-    const char *const length = MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND,
+    const char *const length = mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND,
                                                            MHD_HTTP_HEADER_CONTENT_LENGTH);
-    const char *const coding = MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND,
+    const char *const coding = mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND,
                                                            MHD_HTTP_HEADER_TRANSFER_ENCODING);
     if (call->method == NULL || call->path == NULL) return MHD_HTTP_SERVICE_UNAVAILABLE;
     if (length != NULL && coding != NULL) return MHD_HTTP_BAD_REQUEST;
@@ -385,6 +446,7 @@ static void end_request(void *given, struct MHD_Connection *connection, void **s
     (void)connection;
     if (call == NULL) return;
     *state = NULL;
+    if (call->is_queued) count_call(call->server, -1);
     pthread_mutex_lock(&call->lock);
     if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK) call->is_gone = true;
     leave(call);
@@ -445,11 +507,16 @@ const char *cli_server_address(const cli_server *server) { return server->addres
 static void free_server(cli_server *server) {
     pthread_mutex_destroy(&server->lock);
     pthread_cond_destroy(&server->has_come);
+    pthread_cond_destroy(&server->has_gone);
     if (server->socket[0] != '\0') unlink(server->socket);
     free(server);
 }
 
 cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t size) {
+    if (!load()) {
+        snprintf(error, size, "'wick serve' needs libmicrohttpd, which is not installed");
+        return NULL;
+    }
     cli_server *const server = calloc(1, sizeof *server);
     if (server == NULL) {
         snprintf(error, size, "out of memory");
@@ -457,6 +524,7 @@ cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t si
     }
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->has_come, NULL);
+    pthread_cond_init(&server->has_gone, NULL);
     server->keys = desc->keys;
     server->n_keys = desc->n_keys;
     server->origins = desc->origins != NULL ? desc->origins : "*";
@@ -468,7 +536,7 @@ cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t si
                  desc->socket != NULL ? "" : ", port ", desc->socket != NULL ? 0 : desc->port,
                  strerror(errno));
     if (server->listener >= 0)
-        server->daemon = MHD_start_daemon(
+        server->daemon = mhd.start_daemon(
             MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL,
             take_request, server, MHD_OPTION_LISTEN_SOCKET, server->listener,
             MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
@@ -483,7 +551,16 @@ cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t si
 }
 
 void cli_server_stop(cli_server *server) {
+    enum { MOST_MS = 5000 };
     if (server == NULL) return;
-    MHD_stop_daemon(server->daemon);
+    const MHD_socket listener = mhd.quiesce_daemon(server->daemon);
+    const struct timespec until = after(MOST_MS);
+    pthread_mutex_lock(&server->lock);
+    while (server->n_calls > 0 &&
+           pthread_cond_timedwait(&server->has_gone, &server->lock, &until) == 0)
+        continue;
+    pthread_mutex_unlock(&server->lock);
+    if (listener != MHD_INVALID_SOCKET) close(listener);
+    mhd.stop_daemon(server->daemon);
     free_server(server);
 }

@@ -3,11 +3,9 @@
 
 #include <stdio.h>
 
-bool cli_server_exists(void) { return false; }
-
 cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t size) {
     (void)desc;
-    snprintf(error, size, "this build has no HTTP server: install libmicrohttpd and build again");
+    snprintf(error, size, "this wick was built without libmicrohttpd, which 'wick serve' needs");
     return NULL;
 }
 

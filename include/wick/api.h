@@ -1,6 +1,6 @@
-/* wick/api.h: a model behind the APIs that programs speak to language models: the bytes of a
- * request in, the bytes of an answer out, as they come. It knows no network: what listens, and who
- * may ask, is the caller's (`wick serve`, or a page that answers its own requests).
+/* wick/api.h: the APIs that programs speak to language models: the bytes of a request in, the bytes
+ * of an answer out, as they come. It knows no network: what listens, and who may ask, is the
+ * caller's (`wick serve`, or a page that answers its own requests).
  *
  *   POST /v1/chat/completions, /v1/completions   OpenAI's, with streams of server-sent events
  *   POST /tokenize, /detokenize, /apply-template llama-server's

@@ -84,6 +84,7 @@ void wk_write_head(wick_exchange *x, const char *object) {
     wk_write_put_whole(to, "created", (uint64_t)x->time);
     wk_write_put(to, "model", x->api->name);
     wk_write_put(to, "system_fingerprint", x->api->build);
+    if (x->has_tools_in_words) wk_write_put(to, "tool_format", "generic");
     wk_write_key(to, "choices");
     wk_write_open(to, '[');
 }

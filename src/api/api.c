@@ -363,8 +363,8 @@ const char *wick_exchange_type(const wick_exchange *exchange) {
 }
 
 const char *wick_exchange_take(wick_exchange *exchange, size_t *size) {
-    *size = 0;
-    if (!exchange) return NULL;
+    if (size) *size = 0;
+    if (!exchange || !size) return NULL;
     wk_strbuf *const out = &exchange->out;
     out->size -= exchange->n_taken;
     if (out->size > 0) memmove(out->data, out->data + exchange->n_taken, out->size);

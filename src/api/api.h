@@ -84,6 +84,7 @@ struct wick_exchange {
     const wk_style *style;
     wick_session_desc desc;
     bool is_stream, includes_usage, echoes, has_logprobs;
+    bool has_tools_in_words; /* the template has no place for them */
     wk_tool_choice tool_choice;
     const wk_json *messages, *tools, *variables;
     wick_prompt *rendered; /* of a chat */
@@ -114,6 +115,9 @@ wick_status wk_request_whole(const wick_exchange *x, const char *key, uint32_t l
 wick_status wk_prompt_render(wick_exchange *x, bool adds_answer, wick_prompt **prompt,
                              wick_error *err);
 wick_status wk_prompt_of_chat(wick_exchange *x, wick_error *err);
+/* generic_tools.c: the tools become words of the system message (of the first message of the user
+ * where the template has no system messages), calls that were made texts. */
+wick_status wk_tools_in_words(wick_exchange *x, bool has_system, wick_error *err);
 /* A text, ids, or several of either. */
 wick_status wk_prompts_of_texts(wick_exchange *x, const wk_json *given, wick_error *err);
 /* ids of a text, which is at the beginning of what a model reads. */
@@ -144,7 +148,7 @@ void wk_exchange_event(wick_exchange *x);
 void wk_exchange_name(wick_exchange *x, const char *kind);
 /* The members of an OpenAI answer up to the items of its choices. */
 void wk_write_head(wick_exchange *x, const char *object);
-/* OpenAI's usage of all choices, as a member of what is being written. */
+/* OpenAI's usage of all choices, as a member of the object being written. */
 void wk_write_usage(wick_exchange *x);
 /* The tokens of an event as OpenAI's chat has them: an item of `content` of logprobs. */
 void wk_write_logprob(wk_choice *choice, wk_strbuf *to, const wick_event *event);

@@ -62,20 +62,52 @@ static void close_arguments(wick_exchange *x) {
     }
 }
 
-wick_status wk_prompt_render(wick_exchange *x, bool adds_answer, wick_prompt **prompt,
-                             wick_error *err) {
+static wick_status render(wick_exchange *x, const wk_json *tools, bool adds_answer,
+                          wick_prompt **prompt, wick_error *err) {
     const wick_api *const api = x->api;
     wick_conversation conversation = {
         .messages = x->messages,
-        .tools = x->tools,
+        .tools = tools,
         .generation_prompt = adds_answer ? WICK_GENERATION_PROMPT_ON : WICK_GENERATION_PROMPT_OFF,
     };
-    const wick_template *const compiled = x->tools && api->for_tools ? api->for_tools : api->plain;
+    const wick_template *const compiled = tools && api->for_tools ? api->for_tools : api->plain;
     WK_TRY(read_variables(x, &conversation.variables, err));
     wick_error first = {.status = WICK_OK};
     if (wick_template_render(compiled, &conversation, prompt, &first) == WICK_OK) return WICK_OK;
     close_arguments(x);
     return wick_template_render(compiled, &conversation, prompt, err);
+}
+
+static bool is_same(const wick_prompt *a, const wick_prompt *b) {
+    size_t n_a, n_b;
+    const char *const text_a = wick_prompt_text(a, &n_a), *const text_b = wick_prompt_text(b, &n_b);
+    return n_a == n_b && memcmp(text_a, text_b, n_a) == 0;
+}
+
+/* A template that has no place for tools says the same with them and without. */
+static wick_status tell_tools(wick_exchange *x, bool adds_answer, wick_prompt **prompt,
+                              wick_error *err) {
+    wick_prompt *without = NULL;
+    wick_error ignored = {.status = WICK_OK};
+    const bool is_told =
+        render(x, NULL, adds_answer, &without, &ignored) != WICK_OK || !is_same(*prompt, without);
+    wick_prompt_free(without);
+    if (is_told) return WICK_OK;
+    x->has_tools_in_words = true;
+    wick_prompt_free(*prompt);
+    *prompt = NULL;
+    const wk_json before = *x->messages;
+    WK_TRY(wk_tools_in_words(x, true, err));
+    if (render(x, NULL, adds_answer, prompt, &ignored) == WICK_OK) return WICK_OK;
+    *(wk_json *)x->messages = before;
+    WK_TRY(wk_tools_in_words(x, false, err));
+    return render(x, NULL, adds_answer, prompt, err);
+}
+
+wick_status wk_prompt_render(wick_exchange *x, bool adds_answer, wick_prompt **prompt,
+                             wick_error *err) {
+    WK_TRY(render(x, x->tools, adds_answer, prompt, err));
+    return x->tools ? tell_tools(x, adds_answer, prompt, err) : WICK_OK;
 }
 
 static wick_status make_prompts(wick_exchange *x, size_t n, wick_error *err) {

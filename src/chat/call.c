@@ -80,11 +80,16 @@ static wk_json *parse(reading *r, wk_str text) {
 
 /* ---- JSON ---- */
 
-/* Of an object; of a text that holds one; nothing is no arguments. */
+/* An object, or a text that holds one; null, "" and nothing: there are none. */
 static bool add_arguments(reading *r, wk_str name, const wk_json *arguments) {
-    if (arguments && arguments->kind == WK_JSON_STRING) arguments = parse(r, arguments->string);
-    if (arguments && arguments->kind != WK_JSON_OBJECT) return false;
-    if (!arguments) return add_call(r, name, wk_str_of("{}"));
+    if (arguments && arguments->kind == WK_JSON_STRING && arguments->string.size > 0) {
+        arguments = parse(r, arguments->string);
+        if (!arguments) return false;
+    }
+    const bool is_empty = !arguments || arguments->kind == WK_JSON_NULL ||
+                          (arguments->kind == WK_JSON_STRING && arguments->string.size == 0);
+    if (!is_empty && arguments->kind != WK_JSON_OBJECT) return false;
+    if (is_empty) return add_call(r, name, wk_str_of("{}"));
     wk_strbuf text;
     wk_str kept;
     wk_strbuf_init(&text, r->arena->heap);
@@ -468,7 +473,7 @@ static bool read_python_tag(reading *r) {
 }
 
 bool wk_tool_calls_read(wk_arena *arena, wick_call_format format, wk_str text, const wk_json *tools,
-                  wk_tool_call **calls) {
+                        wk_tool_call **calls) {
     static bool (*const readers[])(reading *) = {
         [WICK_CALL_JSON] = read_json,
         [WICK_CALL_HERMES] = read_hermes,

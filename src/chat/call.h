@@ -18,7 +18,7 @@ struct wk_tool_call {
  * a parameter is where the text does not say its type. False: it is none of them, or a part of one,
  * or memory is short. */
 bool wk_tool_calls_read(wk_arena *arena, wick_call_format format, wk_str text, const wk_json *tools,
-                  wk_tool_call **calls);
+                        wk_tool_call **calls);
 
 /* The parameters of a tool of this name: its JSON schema. NULL: there is none. */
 const wk_json *wk_tool_find(const wk_json *tools, wk_str name);

@@ -1,0 +1,442 @@
+"""wick serve as clients meet it: answers, streams, refusals, clients that go away.
+
+The environment is that of ../cli/command.py."""
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
+
+from command import GREEDY, MODEL, TIMEOUT, equal, main, start, wick  # noqa: E402
+
+CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
+USER = {"messages": [{"role": "user", "content": "Once upon a time"}], "temperature": 0,
+        "max_tokens": 16}
+TOOLS = [{"type": "function", "function": {
+    "name": "get_weather", "parameters": {
+        "type": "object", "required": ["days"], "additionalProperties": False,
+        "properties": {"days": {"type": "integer", "minimum": 1, "maximum": 9}}}}}]
+
+
+class Server:
+    """One that listens at a free port, until the end of a with block."""
+
+    def __init__(self, *options, model=MODEL):
+        self.process = start("serve", model, "--port", 0, "-t", 1, "--alias", "tales", *options)
+        line = self.process.stderr.readline().decode()
+        assert line.startswith("Listening at http://127.0.0.1:"), line
+        self.port = int(line.rsplit(":", 1)[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)
+
+    def ask(self, path, body=None, method=None, headers=None):
+        """The status, the headers and the body, parsed where it is JSON."""
+        connection = self.connect()
+        content = json.dumps(body) if isinstance(body, (dict, list)) else body
+        connection.request(method or ("GET" if body is None else "POST"), path, content,
+                           headers or {})
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        is_json = answer.headers.get_content_type() == "application/json" and text
+        return answer.status, answer.headers, json.loads(text) if is_json else text
+
+    def get(self, path, body=None, **options):
+        status, _, content = self.ask(path, body, **options)
+        assert status == 200, (status, content)
+        return content
+
+    def refuses(self, status, *words, path=CHAT, body=None, **options):
+        got, headers, content = self.ask(path, body, **options)
+        equal(got, status)
+        equal(sorted(content), ["error"])
+        error = content["error"]
+        equal(error["code"], status)
+        for word in words:
+            assert word in error["message"], error
+        return error
+
+    def events(self, path, body):
+        """The events of a stream, the last one [DONE]."""
+        connection = self.connect()
+        connection.request("POST", path, json.dumps({**body, "stream": True}))
+        answer = connection.getresponse()
+        equal(answer.status, 200)
+        equal(answer.headers.get_content_type(), "text/event-stream")
+        text = answer.read().decode()
+        connection.close()
+        assert text.endswith("\n\n"), text[-40:]
+        events = text[:-2].split("\n\n")
+        assert all(event.startswith("data: ") for event in events), events
+        equal(events[-1], "data: [DONE]")
+        return [json.loads(event[6:]) for event in events[:-1]]
+
+
+def text_of(answer):
+    return answer["choices"][0]["message"]["content"]
+
+
+# ---- What it says of itself ----
+
+def test_health_and_models():
+    with Server() as server:
+        equal(server.get("/health"), {"status": "ok"})
+        models = server.get("/v1/models")
+        equal([m["id"] for m in models["data"]], ["tales"])
+        equal(models["data"][0]["meta"]["n_vocab"], 512)
+        equal(server.get("/v1/models/tales")["object"], "model")
+        server.refuses(404, "no model", path="/v1/models/other")
+        server.refuses(404, "nothing at this path", path="/v1/none")
+        server.refuses(405, "method", path="/v1/models", method="DELETE")
+        equal(server.get("/props")["total_slots"], 4)
+        status, headers, body = server.ask("/v1/models", method="HEAD")
+        equal((status, body), (200, b""))
+
+
+def test_tokens():
+    with Server() as server:
+        ids = server.get("/tokenize", {"content": GREEDY["prompt"], "add_special": True})["tokens"]
+        equal(ids, GREEDY["prompt_tokens"] if "prompt_tokens" in GREEDY else ids)
+        assert len(ids) > 3
+        text = server.get("/detokenize", {"tokens": ids[1:]})["content"]
+        equal(text.strip(), GREEDY["prompt"])
+        pieces = server.get("/tokenize", {"content": "a b", "with_pieces": True})["tokens"]
+        assert all(sorted(p) == ["id", "piece"] for p in pieces), pieces
+        server.refuses(400, "vocabulary", path="/detokenize", body={"tokens": [100000]})
+        prompt = server.get("/apply-template", {"messages": USER["messages"]})["prompt"]
+        assert prompt.startswith("<|im_start|>user\nOnce upon a time"), prompt
+
+
+# ---- Answers ----
+
+def test_chat():
+    with Server() as server:
+        answer = server.get(CHAT, USER)
+        equal(answer["object"], "chat.completion")
+        equal(answer["model"], "tales")
+        equal(answer["choices"][0]["finish_reason"], "length")
+        usage = answer["usage"]
+        equal(usage["completion_tokens"], 16)
+        equal(usage["total_tokens"], usage["prompt_tokens"] + 16)
+        again = server.get(CHAT, USER)
+        equal(text_of(again), text_of(answer))
+        assert again["id"] != answer["id"]
+        assert again["usage"]["prompt_tokens_details"]["cached_tokens"] > 0
+
+
+def test_streams():
+    with Server() as server:
+        whole = server.get(CHAT, USER)
+        events = server.events(CHAT, {**USER, "stream_options": {"include_usage": True}})
+        equal({e["object"] for e in events}, {"chat.completion.chunk"})
+        equal(len({e["id"] for e in events}), 1)
+        deltas = [c for e in events for c in e["choices"]]
+        equal(deltas[0]["delta"]["role"], "assistant")
+        equal("".join(d["delta"].get("content", "") for d in deltas), text_of(whole))
+        equal([d["finish_reason"] for d in deltas if d["finish_reason"]], ["length"])
+        equal(events[-1]["choices"], [])
+        equal(events[-1]["usage"]["completion_tokens"], 16)
+
+
+def test_completions():
+    with Server() as server:
+        body = {"prompt": GREEDY["prompt"], "temperature": 0, "max_tokens": 32}
+        answer = server.get(TEXT, body)
+        expected = GREEDY["text"][len(GREEDY["prompt"]):]
+        assert expected.startswith(answer["choices"][0]["text"]), answer
+        ids = server.get("/tokenize", {"content": GREEDY["prompt"], "add_special": True})["tokens"]
+        equal(server.get(TEXT, {**body, "prompt": ids})["choices"][0]["text"],
+              answer["choices"][0]["text"])
+        several = server.get(TEXT, {**body, "prompt": [GREEDY["prompt"], "One day"], "n": 2})
+        equal([c["index"] for c in several["choices"]], [0, 1, 2, 3])
+        equal(several["choices"][0]["text"], answer["choices"][0]["text"])
+        equal(several["choices"][2]["text"], several["choices"][3]["text"])
+        streamed = server.events(TEXT, body)
+        equal("".join(c["text"] for e in streamed for c in e["choices"]),
+              answer["choices"][0]["text"])
+
+
+def test_stop_and_logprobs():
+    with Server() as server:
+        plain = text_of(server.get(CHAT, USER))
+        word = plain.split()[2]
+        answer = server.get(CHAT, {**USER, "stop": [word]})
+        equal(answer["choices"][0]["finish_reason"], "stop")
+        equal(text_of(answer), plain[:plain.index(word)])
+        answer = server.get(CHAT, {**USER, "logprobs": True, "top_logprobs": 3})
+        tokens = answer["choices"][0]["logprobs"]["content"]
+        equal(len(tokens), 16)
+        for token in tokens:
+            equal(len(token["top_logprobs"]), 3)
+            equal(token["token"], token["top_logprobs"][0]["token"])
+            assert token["logprob"] <= 0
+            equal(bytes(token["bytes"]).decode(errors="replace"), token["token"])
+
+
+def test_seeds():
+    with Server() as server:
+        body = {**USER, "temperature": 1.5, "seed": 7}
+        equal(text_of(server.get(CHAT, body)), text_of(server.get(CHAT, body)))
+        texts = {text_of(server.get(CHAT, {**USER, "temperature": 1.5})) for _ in range(4)}
+        assert len(texts) > 1, texts
+        two = server.get(CHAT, {**body, "n": 2})["choices"]
+        assert two[0]["message"] != two[1]["message"], two
+
+
+def test_tools_and_schemas():
+    with Server() as server:
+        body = {**USER, "tools": TOOLS, "max_tokens": 100}
+        for choice in ("required", {"type": "function", "function": {"name": "get_weather"}}):
+            answer = server.get(CHAT, {**body, "tool_choice": choice})
+            equal(answer["choices"][0]["finish_reason"], "tool_calls")
+            equal(answer["tool_format"], "generic")
+            call = answer["choices"][0]["message"]["tool_calls"][0]
+            equal(call["function"]["name"], "get_weather")
+            assert 1 <= json.loads(call["function"]["arguments"])["days"] <= 9
+            events = server.events(CHAT, {**body, "tool_choice": choice})
+            calls = [c for e in events for d in e["choices"] for c in
+                     d["delta"].get("tool_calls", [])]
+            equal([c["function"] for c in calls], [call["function"]])
+        asked = {**USER, "max_tokens": 100, "response_format": {
+            "type": "json_schema", "json_schema": {
+                "name": "x", "schema": TOOLS[0]["function"]["parameters"]}}}
+        assert 1 <= json.loads(text_of(server.get(CHAT, asked)))["days"] <= 9
+        server.refuses(400, "no such tool", body={**USER, "tool_choice": "required"})
+        server.refuses(400, "no such tool", body={**body, "tool_choice": {
+            "type": "function", "function": {"name": "other"}}})
+
+
+def test_tools_in_words():
+    """ChatML has no place for tools: the system message has them."""
+    with Server() as server:
+        told = server.get("/apply-template", {"tools": TOOLS, "messages": [
+            {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": None, "tool_calls": [{
+                "id": "1", "type": "function",
+                "function": {"name": "get_weather", "arguments": '{"days": 2}'}}]},
+            {"role": "tool", "tool_call_id": "1", "content": "rain"}]})["prompt"]
+        assert told.startswith("<|im_start|>system\nBe brief.\n\nYou can call"), told
+        assert '"name":"get_weather","parameters":{' in told, told
+        assert '<|im_start|>assistant\n{"name":"get_weather","arguments":{"days":2}}' in told, told
+        assert "<|im_start|>tool\nrain<|im_end|>" in told, told
+
+
+# ---- Requests that make no sense ----
+
+def test_refusals():
+    with Server("-c", 64) as server:
+        for body, word in [("{", "JSON"), ("[]", "object"), ({}, "messages"),
+                           ({"messages": []}, "messages"), ({"messages": [1]}, "role"),
+                           ({"messages": [{"role": "user", "content": 7}]}, "content"),
+                           ({**USER, "temperature": "hot"}, "temperature"),
+                           ({**USER, "temperature": -1}, "temperature"),
+                           ({**USER, "n": 0}, "n must"), ({**USER, "stop": [1]}, "stop"),
+                           ({**USER, "stream": 1}, "stream"),
+                           ({**USER, "logit_bias": {"x": 1}}, "logit_bias"),
+                           ({**USER, "top_logprobs": 2}, "logprobs"),
+                           ({**USER, "response_format": {"type": "xml"}}, "response_format"),
+                           ({**USER, "grammar": "root ::= ("}, "grammar"),
+                           ({**USER, "messages": [{"role": "user", "content": [
+                               {"type": "image_url", "image_url": {"url": "x"}}]}]}, "text")]:
+            equal(server.refuses(400, word, body=body)["type"], "invalid_request_error")
+        error = server.refuses(400, "context", body={"messages": [
+            {"role": "user", "content": "word " * 100}]})
+        equal(error["type"], "exceed_context_size_error")
+        equal(error["n_ctx"], 64)
+        assert error["n_prompt_tokens"] > 64
+        equal(server.get("/health"), {"status": "ok"})
+
+
+def test_keys():
+    with Server("--api-key", "secret", "--api-key", "other") as server:
+        equal(server.get("/health"), {"status": "ok"})
+        equal(server.refuses(401, path="/v1/models")["type"], "authentication_error")
+        server.refuses(401, path="/v1/models", headers={"Authorization": "Bearer secre"})
+        for headers in ({"Authorization": "Bearer secret"}, {"x-api-key": "other"}):
+            server.get("/v1/models", headers=headers)
+
+
+def test_pages_of_others():
+    page = {"Origin": "https://a.example"}
+    with Server() as server:
+        status, headers, _ = server.ask(CHAT, method="OPTIONS", headers=page)
+        equal((status, headers["Access-Control-Allow-Origin"]), (204, page["Origin"]))
+    with Server("--cors-origins", "localhost") as server:
+        equal(server.ask("/v1/models", headers=page)[1]["Access-Control-Allow-Origin"], None)
+        own = {"Origin": "http://localhost:3000"}
+        equal(server.ask("/v1/models", headers=own)[1]["Access-Control-Allow-Origin"],
+              own["Origin"])
+
+
+def send(server, text):
+    """What comes back for bytes on a connection of their own."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=TIMEOUT) as connection:
+        connection.sendall(text)
+        connection.shutdown(socket.SHUT_WR)
+        return connection.recv(65536)
+
+
+def test_raw_requests():
+    with Server() as server:
+        head = b"POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Length: "
+        both = send(server, head + b"2\r\nTransfer-Encoding: chunked\r\n\r\n{}")
+        assert both.startswith(b"HTTP/1.1 400 "), both
+        large = send(server, head + b"99999999999\r\n\r\n{}")
+        assert large.startswith(b"HTTP/1.1 413 "), large
+        send(server, b"\x00\xff\x00")
+        send(server, b"GET / HTTP/9.9\r\n\r\n")
+        equal(server.get("/health"), {"status": "ok"})
+
+
+# ---- Many ----
+
+def test_many_at_once():
+    """Each gets what it would get alone."""
+    with Server("--parallel", 6) as server:
+        bodies = [{**USER, "messages": [{"role": "user", "content": "Tell me " + "more " * i}],
+                   "max_tokens": 8 + i} for i in range(12)]
+        alone = [text_of(server.get(CHAT, body)) for body in bodies]
+        got = [None] * len(bodies)
+
+        def ask(i):
+            if i % 2:
+                events = server.events(CHAT, bodies[i])
+                got[i] = "".join(d["delta"].get("content", "") for e in events
+                                 for d in e["choices"])
+            else:
+                got[i] = text_of(server.get(CHAT, bodies[i]))
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(bodies))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        equal(got, alone)
+
+
+LONG = {**USER, "max_tokens": 400, "ignore_eos": True, "stream": True}
+
+
+@contextlib.contextmanager
+def reading(server, body=LONG):
+    """A stream of which the head and a part have come."""
+    connection = server.connect()
+    connection.request("POST", CHAT, json.dumps(body))
+    answer = connection.getresponse()
+    answer.read(20)
+    try:
+        yield answer
+    finally:
+        connection.close()
+
+
+def wait_until(condition):
+    end = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < end, "it does not come"
+        time.sleep(0.02)
+
+
+def test_queue():
+    with Server("--parallel", 1, "--max-queue", 1) as server:
+        with reading(server), contextlib.ExitStack() as waiting:
+            second = server.connect()
+            waiting.callback(second.close)
+            second.request("POST", CHAT, json.dumps(USER))
+            refused = []
+
+            def is_refused():
+                status, headers, _ = server.ask(CHAT, USER)
+                refused.append(headers["Retry-After"] if status == 503 else None)
+                return status == 503
+            wait_until(is_refused)
+            equal(refused[-1], "1")
+            equal(server.get("/health"), {"status": "ok"})
+        equal(len(text_of(server.get(CHAT, USER))) > 0, True)
+
+
+def test_client_goes_away():
+    """Its place is free for others."""
+    with Server("--parallel", 1) as server:
+        for _ in range(3):
+            with reading(server):
+                pass
+        equal(len(text_of(server.get(CHAT, USER))) > 0, True)
+
+
+def test_half_requests():
+    """Connections that send no whole request do not stand in the way, and end."""
+    with Server("--timeout", 1) as server, contextlib.ExitStack() as open_ones:
+        halves = [b"", b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n",
+                  b"POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"]
+        sockets = []
+        for i in range(150):
+            connection = socket.create_connection(("127.0.0.1", server.port), timeout=TIMEOUT)
+            open_ones.callback(connection.close)
+            connection.sendall(halves[i % 3])
+            sockets.append(connection)
+        equal(server.get("/health"), {"status": "ok"})
+        assert text_of(server.get(CHAT, USER))
+        for connection in sockets[:6]:
+            while connection.recv(4096):
+                pass
+
+
+# ---- Ends ----
+
+def test_ends_on_request():
+    with Server() as server, reading(server) as answer:
+        server.process.send_signal(signal.SIGTERM)
+        rest = answer.read().decode()
+        equal(server.process.wait(TIMEOUT), 0)
+        assert "shutting down" in rest, rest[-200:]
+
+
+def test_address_in_use():
+    with Server() as server:
+        done = wick("serve", MODEL, "--port", server.port)
+        equal(done.returncode, 1)
+        assert b"in use" in done.stderr, done.stderr
+
+
+def test_socket():
+    import tempfile
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "wick.sock")
+        process = start("serve", MODEL, "--socket", path)
+        process.stderr.readline()
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            assert b'{"status":"ok"}' in connection.recv(4096)
+        process.send_signal(signal.SIGTERM)
+        equal(process.wait(TIMEOUT), 0)
+        assert not os.path.exists(path)
+        process.stdout.close()
+        process.stderr.close()
+
+
+if __name__ == "__main__":
+    built = wick("serve", MODEL, "--host", "256.0.0.1", "--port", "0")
+    if b"libmicrohttpd" in built.stderr:
+        print("the command was built without libmicrohttpd (libmicrohttpd-dev)")
+        sys.exit(77)
+    sys.exit(main(globals()))

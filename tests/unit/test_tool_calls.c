@@ -1,0 +1,155 @@
+/* What a model's calls of tools say, in the form of each family. */
+#include "chat/call.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char tools_text[] =
+    "[{\"type\":\"function\",\"function\":{\"name\":\"find\",\"parameters\":{\"type\":\"object\","
+    "\"properties\":{\"text\":{\"type\":\"string\"},\"n\":{\"type\":\"integer\"}}}}}]";
+
+typedef struct place {
+    wk_heap heap;
+    wk_arena arena;
+    const wk_json *tools;
+} place;
+
+static int set_up(void **state) {
+    static place made;
+    wk_json *tools = NULL;
+    wk_heap_init(&made.heap, NULL);
+    wk_arena_init(&made.arena, &made.heap, 1024);
+    assert_int_equal(wk_json_parse(&made.arena, tools_text, strlen(tools_text), &tools, NULL),
+                     WICK_OK);
+    made.tools = tools;
+    *state = &made;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    place *const p = *state;
+    wk_arena_release(&p->arena);
+    assert_int_equal(p->heap.live_bytes, 0);
+    return 0;
+}
+
+/* "NAME ARGUMENTS" of each call, with ; between them; "": none. */
+static void check(void **state, wick_call_format format, const char *text, const char *expected) {
+    place *const p = *state;
+    wk_tool_call *calls;
+    char got[512] = "";
+    if (wk_tool_calls_read(&p->arena, format, wk_str_of(text), p->tools, &calls))
+        for (; calls; calls = calls->next) {
+            const size_t n = strlen(got);
+            snprintf(got + n, sizeof got - n, "%s%.*s %.*s", n > 0 ? ";" : "",
+                     (int)calls->name.size, calls->name.text, (int)calls->arguments.size,
+                     calls->arguments.text);
+        }
+    assert_string_equal(got, expected);
+}
+
+static void reads_json(void **state) {
+    const char *const one = "{\"name\": \"find\", \"arguments\": {\"n\": 1}}";
+    const wick_call_format formats[] = {WICK_CALL_JSON, WICK_CALL_HERMES, WICK_CALL_PIPES,
+                                        WICK_CALL_PYTHON_TAG};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        check(state, formats[i], one, "find {\"n\":1}");
+    check(state, WICK_CALL_HERMES, "\n{\"name\":\"a\",\"parameters\":{\"x\":[1,\"}\"]}}\n",
+          "a {\"x\":[1,\"}\"]}");
+    check(state, WICK_CALL_JSON, "{\"name\":\"a\"}", "a {}");
+    check(state, WICK_CALL_JSON, "{\"name\":\"a\",\"arguments\":\"{\\\"x\\\":1}\"}", "a {\"x\":1}");
+    check(state, WICK_CALL_JSON, "{\"type\":\"function\",\"function\":{\"name\":\"a\"}}", "a {}");
+    check(state, WICK_CALL_PIPES, "[{\"name\":\"a\"},{\"name\":\"b\",\"arguments\":{\"y\":2}}]",
+          "a {};b {\"y\":2}");
+    check(state, WICK_CALL_PYTHON_TAG, "{\"name\":\"a\"}; {\"name\":\"b\"}", "a {};b {}");
+}
+
+static void refuses_json(void **state) {
+    const char *const texts[] = {"",
+                                 "{",
+                                 "[]",
+                                 "{}",
+                                 "7",
+                                 "{\"name\":7}",
+                                 "{\"name\":\"\"}",
+                                 "{\"name\":\"a\",\"arguments\":7}",
+                                 "{\"name\":\"a\",\"arguments\":\"x\"}",
+                                 "{\"name\":\"a\"} and more"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        check(state, WICK_CALL_JSON, texts[i], "");
+    check(state, WICK_CALL_NONE, "{\"name\":\"a\"}", "");
+}
+
+static void reads_tags(void **state) {
+    check(state, WICK_CALL_HERMES,
+          "\n<function=find>\n<parameter=text>\n12\n</parameter>\n<parameter=n>\n3\n</parameter>\n"
+          "</function>\n",
+          "find {\"text\":\"12\",\"n\":3}");
+    check(state, WICK_CALL_HERMES,
+          "find\n<arg_key>text</arg_key>\n<arg_value>two words</arg_value>\n"
+          "<arg_key>n</arg_key><arg_value>3</arg_value>",
+          "find {\"text\":\"two words\",\"n\":3}");
+    check(state, WICK_CALL_HERMES, "now", "now {}");
+    check(state, WICK_CALL_SEED, "<function=other><parameter=x>{\"y\":[1]}</parameter></function>",
+          "other {\"x\":{\"y\":[1]}}");
+    check(state, WICK_CALL_FUNCTION, "find>{\"n\":1}", "find {\"n\":1}");
+    check(state, WICK_CALL_HERMES, "<function=find><parameter=n>3", "");
+    check(state, WICK_CALL_HERMES, "find<arg_key>n</arg_key>3", "");
+}
+
+static void reads_names(void **state) {
+    check(state, WICK_CALL_MISTRAL, "[{\"name\":\"a\",\"arguments\":{}}]", "a {}");
+    check(state, WICK_CALL_MISTRAL, "a[ARGS]{\"x\":1}", "a {\"x\":1}");
+    check(state, WICK_CALL_MISTRAL, "a{\"x\":1}[TOOL_CALLS]b[CALL_ID]123456789[ARGS]{\"y\":\"{\"}",
+          "a {\"x\":1};b {\"y\":\"{\"}");
+    check(state, WICK_CALL_CHANNEL, "functions.find <|constrain|>json<|message|>{\"n\":1}",
+          "find {\"n\":1}");
+    check(state, WICK_CALL_CHANNEL, "functions.find", "");
+    check(state, WICK_CALL_KIMI,
+          "<|tool_call_begin|>functions.find:0<|tool_call_argument_begin|>{\"n\":1}"
+          "<|tool_call_end|><|tool_call_begin|>functions.b:1<|tool_call_argument_begin|>{}"
+          "<|tool_call_end|>",
+          "find {\"n\":1};b {}");
+#define MARK(words) "<\xEF\xBD\x9Ctool\xE2\x96\x81" words "\xEF\xBD\x9C>"
+#define BEGIN                                                                                      \
+    MARK("call\xE2\x96\x81"                                                                        \
+         "begin")
+#define END                                                                                        \
+    MARK("call\xE2\x96\x81"                                                                        \
+         "end")
+    check(state, WICK_CALL_DEEPSEEK,
+          BEGIN "function" MARK("sep") "find\n```json\n{\"n\":1}\n```" END, "find {\"n\":1}");
+    check(state, WICK_CALL_DEEPSEEK,
+          BEGIN "find" MARK("sep") "{\"n\":1}" END BEGIN "b" MARK("sep") "{}" END,
+          "find {\"n\":1};b {}");
+}
+
+static void reads_python(void **state) {
+    check(state, WICK_CALL_LIST, "[find(text=\"a, (b)\", n=-1.5e3), b()]",
+          "find {\"text\":\"a, (b)\",\"n\":-1.5e3};b {}");
+    check(state, WICK_CALL_LIST, "[f(a='it\\'s \"x\"', b=[1, {'k': None}], c=True)]",
+          "f {\"a\":\"it's \\\"x\\\"\",\"b\":[1,{\"k\":null}],\"c\":true}");
+    check(state, WICK_CALL_PYTHON_TAG, "search.call(query=\"x\")", "search {\"query\":\"x\"}");
+    const char *const texts[] = {"[",       "[f",        "[f(",         "[f(a",
+                                 "[f(a=",   "[f(a=)]",   "[f(a='x]",    "[f(a=01)]",
+                                 "[f(a=1]", "[f(a=[1)]", "[f(a={1:2})]"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        check(state, WICK_CALL_LIST, texts[i], "");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(reads_json, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses_json, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reads_tags, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reads_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reads_python, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
