@@ -2,8 +2,10 @@
  * of an answer out, as they come. It knows no network: what listens, and who may ask, is the
  * caller's (`wick serve`, or a page that answers its own requests).
  *
- *   POST /v1/chat/completions, /v1/completions   OpenAI's, with streams of server-sent events
- *   POST /tokenize, /detokenize, /apply-template llama-server's
+ *   POST /v1/chat/completions, /v1/completions       OpenAI's, with streams of server-sent events
+ *   POST /v1/responses, /v1/responses/input_tokens   OpenAI's, without a store
+ *   POST /v1/messages, /v1/messages/count_tokens     Anthropic's
+ *   POST /tokenize, /detokenize, /apply-template     llama-server's
  *   GET  /v1/models, /v1/models/NAME, /health, /props
  */
 #ifndef WICK_API_H

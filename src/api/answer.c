@@ -18,8 +18,9 @@ void wk_exchange_end(wick_exchange *x, int status) {
     x->state = WK_EXCHANGE_OVER;
 }
 
-void wk_exchange_event(wick_exchange *x) {
+void wk_exchange_event(wick_exchange *x, const char *type) {
     x->status = 200;
+    if (type) wk_strbuf_format(&x->out, "event: %s\n", type);
     wk_strbuf_text(&x->out, "data: ");
     flush_part(x);
     wk_strbuf_text(&x->out, "\n\n");
@@ -50,8 +51,11 @@ static void write_error(wk_strbuf *to, int status, const char *message) {
 
 void wk_exchange_fail(wick_exchange *x, int status, const char *message) {
     wk_strbuf_clear(&x->part);
-    write_error(&x->part, status, message);
-    if (x->status == 200) wk_exchange_event(x);
+    if (x->style && x->style->error)
+        x->style->error(x, status, message);
+    else
+        write_error(&x->part, status, message);
+    if (x->status == 200) wk_exchange_event(x, x->style->error ? "error" : NULL);
     wk_exchange_end(x, status);
 }
 
@@ -70,6 +74,10 @@ int wk_status_of(wick_status status) {
 }
 
 /* ---- What was generated ---- */
+
+void wk_choice_keep_text(wk_choice *choice, bool is_reasoning, wk_str text) {
+    wk_strbuf_append(is_reasoning ? &choice->reasoning : &choice->content, text.text, text.size);
+}
 
 void wk_exchange_name(wick_exchange *x, const char *kind) {
     snprintf(x->id, sizeof x->id, "%s-%08llx%08llx", kind, (unsigned long long)x->time,

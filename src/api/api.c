@@ -40,6 +40,10 @@ static const route routes[] = {
     {"POST", "/chat/completions", wk_answer_chat},
     {"POST", "/v1/completions", wk_answer_completion},
     {"POST", "/completions", wk_answer_completion},
+    {"POST", "/v1/messages", wk_answer_messages},
+    {"POST", "/v1/messages/count_tokens", wk_answer_count_tokens},
+    {"POST", "/v1/responses", wk_answer_responses},
+    {"POST", "/v1/responses/input_tokens", wk_answer_input_tokens},
     {"POST", "/tokenize", wk_answer_tokenize},
     {"POST", "/detokenize", wk_answer_detokenize},
     {"POST", "/apply-template", wk_answer_template},
@@ -121,16 +125,23 @@ static bool fits(wick_exchange *x) {
     const uint32_t most = x->api->session.context_length;
     for (uint32_t i = 0; i < x->n_prompts; i++) {
         const size_t n = x->prompts[i].n;
+        char message[160];
         if (n < most) continue;
+        snprintf(message, sizeof message,
+                 "the request exceeds the available context size: %zu tokens; the context has room "
+                 "for %u, the answer included",
+                 n, most);
+        if (x->style->error) {
+            wk_exchange_fail(x, 400, message);
+            return false;
+        }
         wk_strbuf *const to = &x->part;
-        wk_write_raw(to, "{\"error\":{\"code\":400,\"message\":\"the request exceeds the available "
-                         "context size: ");
-        wk_strbuf_format(to, "%zu tokens, the context has room for %u, the answer included\"", n,
-                         most);
-        wk_strbuf_format(to,
-                         ",\"type\":\"exceed_context_size_error\",\"param\":null,"
-                         "\"n_prompt_tokens\":%zu,\"n_ctx\":%u}}",
-                         n, most);
+        wk_write_raw(to, "{\"error\":{\"code\":400");
+        wk_write_put(to, "message", message);
+        wk_write_put(to, "type", "exceed_context_size_error");
+        wk_write_put_whole(to, "n_prompt_tokens", n);
+        wk_write_put_whole(to, "n_ctx", most);
+        wk_write_raw(to, "\"param\":null}}");
         wk_exchange_end(x, 400);
         return false;
     }
@@ -170,7 +181,7 @@ static void begin(wick_exchange *x, const wick_request *request) {
             done = wk_fail(&err, WICK_ERR_FORMAT, "the body must be a JSON object");
     }
     if (done == WICK_OK) done = found->answer(x, &err);
-    if (done == WICK_OK && x->style) {
+    if (done == WICK_OK && x->status == 0) {
         queue(x);
         return;
     }
@@ -333,6 +344,7 @@ static void begin_queued(wick_api *api) {
         api->n_queued--;
         api->n_running += x->n_choices;
         x->state = WK_EXCHANGE_RUNNING;
+        if (x->is_stream && x->style->begin) x->style->begin(x);
     }
 }
 

@@ -33,6 +33,14 @@ typedef struct wk_ids {
     size_t n;
 } wk_ids;
 
+/* What a stream is writing, in APIs whose answers are lists of blocks. */
+typedef enum wk_block_kind {
+    WK_BLOCK_NONE,
+    WK_BLOCK_TEXT,
+    WK_BLOCK_REASONING,
+    WK_BLOCK_CALL,
+} wk_block_kind;
+
 /* One of the texts that a request asks for. */
 typedef struct wk_choice {
     wick_exchange *exchange;
@@ -43,6 +51,8 @@ typedef struct wk_choice {
     bool is_over, has_text;
     wick_end_reason reason;
     uint32_t n_calls;
+    wk_block_kind block;
+    uint32_t n_blocks;
     wk_strbuf content, reasoning; /* of an answer that is written at its end */
     wk_strbuf calls, logprobs;    /* items of arrays, as JSON */
     wick_session_stats stats;     /* at its end */
@@ -51,10 +61,13 @@ typedef struct wk_choice {
 /* How an API writes what is generated. */
 typedef struct wk_style {
     bool is_chat;
+    void (*begin)(wick_exchange *exchange); /* of a stream; NULL: nothing */
     void (*text)(wk_choice *choice, bool is_reasoning, wk_str text);
     void (*call)(wk_choice *choice, const wk_tool_call *call);
     void (*end)(wk_choice *choice);
     void (*finish)(wick_exchange *exchange); /* after the last choice */
+    /* Into part; NULL: in OpenAI's shape. */
+    void (*error)(wick_exchange *exchange, int status, const char *message);
 } wk_style;
 
 typedef enum wk_exchange_state {
@@ -67,8 +80,9 @@ struct wick_exchange {
     wick_api *api;
     wick_exchange *next;
     wk_heap *heap;
-    wk_arena arena; /* of the request */
-    wk_json *body;
+    wk_arena arena;       /* of the request */
+    wk_json *body;        /* as an OpenAI chat or completion has it, */
+    const wk_json *given; /* and before it was translated; NULL: it was not */
     wk_str path;
     int64_t time;
     char id[48];
@@ -77,6 +91,7 @@ struct wick_exchange {
     bool is_paused;
     int status;
     const char *type;
+    uint32_t n_events;   /* of a stream that numbers them */
     wk_strbuf out, part; /* part: the event that is being written */
     size_t n_taken;      /* bytes of out that were given */
 
@@ -104,6 +119,10 @@ wick_status wk_request_sampling(wick_exchange *x, wick_error *err);
 wick_status wk_request_form(wick_exchange *x, wick_error *err);
 /* messages, tools, tool_choice, response_format. */
 wick_status wk_request_chat(wick_exchange *x, wick_error *err);
+/* Another API's body becomes one of OpenAI's chat, which write makes of it. */
+wick_status wk_request_translate(wick_exchange *x,
+                                 void (*write)(wk_strbuf *to, const wk_json *body),
+                                 wick_error *err);
 /* Fields; the value stays where there is none, or null. */
 wick_status wk_request_bool(const wick_exchange *x, const char *key, bool *value, wick_error *err);
 wick_status wk_request_whole(const wick_exchange *x, const char *key, uint32_t least, uint32_t most,
@@ -128,6 +147,10 @@ wick_status wk_ids_of_text(wick_exchange *x, wk_str text, uint32_t flags, wk_ids
 
 wick_status wk_answer_chat(wick_exchange *x, wick_error *err);
 wick_status wk_answer_completion(wick_exchange *x, wick_error *err);
+wick_status wk_answer_messages(wick_exchange *x, wick_error *err);
+wick_status wk_answer_count_tokens(wick_exchange *x, wick_error *err);
+wick_status wk_answer_responses(wick_exchange *x, wick_error *err);
+wick_status wk_answer_input_tokens(wick_exchange *x, wick_error *err);
 wick_status wk_answer_models(wick_exchange *x, wick_error *err);
 wick_status wk_answer_model(wick_exchange *x, wick_error *err);
 wick_status wk_answer_health(wick_exchange *x, wick_error *err);
@@ -142,8 +165,10 @@ wick_status wk_answer_template(wick_exchange *x, wick_error *err);
 void wk_exchange_end(wick_exchange *x, int status);
 /* The same with an error in the shape of OpenAI's. After the answer has begun, an event. */
 void wk_exchange_fail(wick_exchange *x, int status, const char *message);
-/* What is in part becomes an event of the stream. */
-void wk_exchange_event(wick_exchange *x);
+/* What is in part becomes an event of the stream, of this type; NULL: without one. */
+void wk_exchange_event(wick_exchange *x, const char *type);
+/* Text of an answer that is written at its end. */
+void wk_choice_keep_text(wk_choice *choice, bool is_reasoning, wk_str text);
 /* Its id: unlike those of other requests. */
 void wk_exchange_name(wick_exchange *x, const char *kind);
 /* The members of an OpenAI answer up to the items of its choices. */

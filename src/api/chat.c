@@ -44,13 +44,12 @@ static void close_delta(wk_choice *choice, const char *reason) {
     wk_write_close(to, '}');
     wk_write_close(to, ']');
     wk_write_close(to, '}');
-    wk_exchange_event(x);
+    wk_exchange_event(x, NULL);
 }
 
 static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
     if (!choice->exchange->is_stream) {
-        wk_strbuf_append(is_reasoning ? &choice->reasoning : &choice->content, text.text,
-                         text.size);
+        wk_choice_keep_text(choice, is_reasoning, text);
         return;
     }
     wk_strbuf *const to = open_delta(choice);
@@ -163,10 +162,10 @@ static void finish(wick_exchange *x) {
         wk_write_close(&x->part, ']');
         wk_write_usage(x);
         wk_write_close(&x->part, '}');
-        wk_exchange_event(x);
+        wk_exchange_event(x, NULL);
     }
     wk_strbuf_text(&x->part, "[DONE]");
-    wk_exchange_event(x);
+    wk_exchange_event(x, NULL);
     wk_exchange_end(x, 200);
 }
 

@@ -34,15 +34,14 @@ static void write_chunk(wk_choice *choice, wk_str text, const char *reason) {
     write_item(choice, text, reason);
     wk_write_close(&x->part, ']');
     wk_write_close(&x->part, '}');
-    wk_exchange_event(x);
+    wk_exchange_event(x, NULL);
 }
 
 static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
-    (void)is_reasoning;
     if (choice->exchange->is_stream)
         write_chunk(choice, text, NULL);
     else
-        wk_strbuf_append(&choice->content, text.text, text.size);
+        wk_choice_keep_text(choice, is_reasoning, text);
 }
 
 static void write_end(wk_choice *choice) {
@@ -62,11 +61,11 @@ static void finish(wick_exchange *x) {
         wk_write_close(&x->part, ']');
         wk_write_usage(x);
         wk_write_close(&x->part, '}');
-        if (is_stream) wk_exchange_event(x);
+        if (is_stream) wk_exchange_event(x, NULL);
     }
     if (is_stream) {
         wk_strbuf_text(&x->part, "[DONE]");
-        wk_exchange_event(x);
+        wk_exchange_event(x, NULL);
     }
     wk_exchange_end(x, 200);
 }

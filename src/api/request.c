@@ -42,6 +42,19 @@ wick_status wk_request_whole(const wick_exchange *x, const char *key, uint32_t l
     return WICK_OK;
 }
 
+wick_status wk_request_translate(wick_exchange *x,
+                                 void (*write)(wk_strbuf *to, const wk_json *body),
+                                 wick_error *err) {
+    wk_strbuf made;
+    wk_strbuf_init(&made, x->heap);
+    write(&made, x->body);
+    const wick_status status = made.failed
+                                   ? wk_fail_memory(err, made.size, 0, "a request")
+                                   : wk_json_parse(&x->arena, made.data, made.size, &x->body, err);
+    wk_strbuf_release(&made);
+    return status;
+}
+
 /* ---- Sampling ---- */
 
 typedef struct number_field {

@@ -75,6 +75,21 @@ class Server:
             assert word in error["message"], error
         return error
 
+    def named_events(self, path, body):
+        """The events of a stream whose events have types."""
+        connection = self.connect()
+        connection.request("POST", path, json.dumps({**body, "stream": True}))
+        answer = connection.getresponse()
+        equal(answer.status, 200)
+        events = answer.read().decode()[:-2].split("\n\n")
+        connection.close()
+        made = []
+        for event in events:
+            kind, data = event.split("\n")
+            made.append(json.loads(data.removeprefix("data: ")))
+            equal(kind, "event: " + made[-1]["type"])
+        return made
+
     def events(self, path, body):
         """The events of a stream, the last one [DONE]."""
         connection = self.connect()
@@ -238,6 +253,88 @@ def test_tools_in_words():
         assert '"name":"get_weather","parameters":{' in told, told
         assert '<|im_start|>assistant\n{"name":"get_weather","arguments":{"days":2}}' in told, told
         assert "<|im_start|>tool\nrain<|im_end|>" in told, told
+
+
+# ---- Other APIs ----
+
+ASKED = {"max_output_tokens": 16, "temperature": 0, "input": "Once upon a time"}
+MESSAGES = {"max_tokens": 16, "temperature": 0, "messages": USER["messages"]}
+
+
+def test_responses():
+    with Server() as server:
+        expected = text_of(server.get(CHAT, USER))
+        answer = server.get("/v1/responses", ASKED)
+        equal(answer["status"], "incomplete")
+        equal(answer["incomplete_details"], {"reason": "max_output_tokens"})
+        equal([item["type"] for item in answer["output"]], ["message"])
+        equal(answer["output"][0]["content"][0]["text"], expected)
+        equal(answer["usage"]["output_tokens"], 16)
+        events = server.named_events("/v1/responses", ASKED)
+        equal([e["sequence_number"] for e in events], list(range(len(events))))
+        equal("".join(e["delta"] for e in events if e["type"] == "response.output_text.delta"),
+              expected)
+        equal(events[-1]["type"], "response.incomplete")
+        equal(events[-1]["response"]["output"][0]["content"], answer["output"][0]["content"])
+        flat = [{"type": "function", **TOOLS[0]["function"]}]
+        called = server.get("/v1/responses", {**ASKED, "tools": flat, "tool_choice": "required",
+                                              "max_output_tokens": 100})
+        call = called["output"][0]
+        equal((call["type"], call["name"]), ("function_call", "get_weather"))
+        assert 1 <= json.loads(call["arguments"])["days"] <= 9
+        answer = server.get("/v1/responses", {**ASKED, "tools": flat, "input": [
+            {"role": "user", "content": [{"type": "input_text", "text": "Rain?"}]}, call,
+            {"type": "function_call_output", "call_id": call["call_id"], "output": "no"}]})
+        assert answer["output"], answer
+        count = server.get("/v1/responses/input_tokens", ASKED)
+        equal(count["input_tokens"], server.get(CHAT, USER)["usage"]["prompt_tokens"])
+        server.refuses(400, "stores no", path="/v1/responses",
+                       body={**ASKED, "previous_response_id": "resp_1"})
+
+
+def test_messages():
+    with Server("-c", 512) as server:
+        expected = text_of(server.get(CHAT, USER))
+        answer = server.get("/v1/messages", MESSAGES)
+        equal((answer["type"], answer["role"]), ("message", "assistant"))
+        equal(answer["content"], [{"type": "text", "text": expected}])
+        equal(answer["stop_reason"], "max_tokens")
+        usage = answer["usage"]
+        equal(usage["output_tokens"], 16)
+        events = server.named_events("/v1/messages", MESSAGES)
+        kinds = [e["type"] for e in events]
+        equal(kinds[:2], ["message_start", "content_block_start"])
+        equal(kinds[-3:], ["content_block_stop", "message_delta", "message_stop"])
+        equal("".join(e["delta"]["text"] for e in events if e["type"] == "content_block_delta"),
+              expected)
+        tools = [{"name": "get_weather", "input_schema": TOOLS[0]["function"]["parameters"]}]
+        body = {**MESSAGES, "tools": tools, "tool_choice": {"type": "any"}, "max_tokens": 100}
+        called = server.get("/v1/messages", body)
+        equal(called["stop_reason"], "tool_use")
+        assert 1 <= called["content"][0]["input"]["days"] <= 9
+        streamed = server.named_events("/v1/messages", body)
+        equal(json.loads("".join(e["delta"]["partial_json"] for e in streamed
+                                 if e["type"] == "content_block_delta")),
+              called["content"][0]["input"])
+        told = server.get("/v1/messages", {**MESSAGES, "system": "Be brief", "messages": [
+            {"role": "user", "content": "Rain?"},
+            {"role": "assistant", "content": called["content"]},
+            {"role": "user", "content": [{"type": "tool_result", "content": "no",
+                                          "tool_use_id": called["content"][0]["id"]}]}]})
+        assert told["content"], told
+        count = server.get("/v1/messages/count_tokens", {"messages": USER["messages"]})
+        equal(count["input_tokens"],
+              usage["input_tokens"] + usage["cache_read_input_tokens"])
+        for body, word in [({"messages": USER["messages"]}, "max_tokens"),
+                           ({"max_tokens": 1, "messages": []}, "messages"),
+                           ({"max_tokens": 1, "messages": [{"role": "user", "content": [
+                               {"type": "image", "source": {}}]}]}, "text"),
+                           ({"max_tokens": 1, "messages": [
+                               {"role": "user", "content": "word " * 600}]}, "context")]:
+            status, _, content = server.ask("/v1/messages", body)
+            equal((status, content["type"]), (400, "error"))
+            equal(content["error"]["type"], "invalid_request_error")
+            assert word in content["error"]["message"], content
 
 
 # ---- Requests that make no sense ----

@@ -1,0 +1,425 @@
+/* api/messages.c: Anthropic's messages (docs.anthropic.com/en/api/messages). A request becomes one
+ * of OpenAI's chat; what is generated becomes blocks of content. See api.h. */
+#include "api/api.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_text(const wk_json *value, const char *text) {
+    return value && value->kind == WK_JSON_STRING && wk_str_is(value->string, text);
+}
+
+/* ---- The request ---- */
+
+/* Blocks that have a place of their own; any other one is content, of text or refused later. */
+static bool is_apart(const wk_json *block) {
+    static const char *const types[] = {"tool_use", "tool_result", "thinking", "redacted_thinking"};
+    const wk_json *const type = wk_json_get(block, "type");
+    bool is_found = false;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        is_found = is_found || is_text(type, types[i]);
+    return is_found;
+}
+
+/* A text, or the blocks that are content. */
+static void write_texts(wk_strbuf *to, const wk_json *content) {
+    if (!content || content->kind == WK_JSON_STRING) {
+        wk_write_value(to, content);
+        return;
+    }
+    wk_write_open(to, '[');
+    for (const wk_json *block = content->child; block; block = block->next)
+        if (!is_apart(block)) wk_write_value(to, block);
+    wk_write_close(to, ']');
+}
+
+/* A result of a tool is a message of its own, before what the user says. */
+static void write_result(wk_strbuf *to, const wk_json *block) {
+    wk_write_open(to, '{');
+    wk_write_put(to, "role", "tool");
+    wk_write_key(to, "tool_call_id");
+    wk_write_value(to, wk_json_get(block, "tool_use_id"));
+    wk_write_key(to, "content");
+    const wk_json *const content = wk_json_get(block, "content");
+    if (content)
+        write_texts(to, content);
+    else
+        wk_write_string(to, wk_str_of(""));
+    wk_write_close(to, '}');
+}
+
+static void write_use(wk_strbuf *to, const wk_json *block) {
+    wk_write_open(to, '{');
+    wk_write_key(to, "id");
+    wk_write_value(to, wk_json_get(block, "id"));
+    wk_write_put(to, "type", "function");
+    wk_write_key(to, "function");
+    wk_write_open(to, '{');
+    wk_write_key(to, "name");
+    wk_write_value(to, wk_json_get(block, "name"));
+    wk_write_key(to, "arguments");
+    wk_write_value(to, wk_json_get(block, "input"));
+    wk_write_close(to, '}');
+    wk_write_close(to, '}');
+}
+
+static const wk_json *next_of(const wk_json *block, const char *type) {
+    while (block && !is_text(wk_json_get(block, "type"), type)) block = block->next;
+    return block;
+}
+
+static void write_message(wk_strbuf *to, const wk_json *message) {
+    const wk_json *const content = wk_json_get(message, "content");
+    const wk_json *const blocks = content && content->kind == WK_JSON_ARRAY ? content->child : NULL;
+    const wk_json *block = next_of(blocks, "tool_result");
+    for (; block; block = next_of(block->next, "tool_result")) write_result(to, block);
+    const wk_json *own = blocks;
+    while (own && is_text(wk_json_get(own, "type"), "tool_result")) own = own->next;
+    if (blocks && !own) return;
+    wk_write_open(to, '{');
+    wk_write_key(to, "role");
+    wk_write_value(to, wk_json_get(message, "role"));
+    wk_write_key(to, "content");
+    write_texts(to, content);
+    const wk_json *const thinking = next_of(blocks, "thinking");
+    if (thinking) {
+        wk_write_key(to, "reasoning_content");
+        wk_write_value(to, wk_json_get(thinking, "thinking"));
+    }
+    block = next_of(blocks, "tool_use");
+    if (block) {
+        wk_write_key(to, "tool_calls");
+        wk_write_open(to, '[');
+        for (; block; block = next_of(block->next, "tool_use")) write_use(to, block);
+        wk_write_close(to, ']');
+    }
+    wk_write_close(to, '}');
+}
+
+static void write_tools(wk_strbuf *to, const wk_json *tools) {
+    wk_write_key(to, "tools");
+    wk_write_open(to, '[');
+    for (const wk_json *tool = tools->child; tool; tool = tool->next) {
+        wk_write_raw(to, "{\"type\":\"function\",\"function\":{\"name\":");
+        wk_write_value(to, wk_json_get(tool, "name"));
+        if (wk_json_get(tool, "description")) {
+            wk_write_key(to, "description");
+            wk_write_value(to, wk_json_get(tool, "description"));
+        }
+        wk_write_key(to, "parameters");
+        wk_write_value(to, wk_json_get(tool, "input_schema"));
+        wk_write_close(to, '}');
+        wk_write_close(to, '}');
+    }
+    wk_write_close(to, ']');
+}
+
+static void write_tool_choice(wk_strbuf *to, const wk_json *choice) {
+    const wk_json *const type = wk_json_get(choice, "type");
+    wk_write_key(to, "tool_choice");
+    if (!is_text(type, "tool")) {
+        wk_write_string(to, is_text(type, "any") ? wk_str_of("required")
+                            : type               ? type->string
+                                                 : wk_str_of(""));
+        return;
+    }
+    wk_write_raw(to, "{\"type\":\"function\",\"function\":{\"name\":");
+    wk_write_value(to, wk_json_get(choice, "name"));
+    wk_strbuf_text(to, "}}");
+}
+
+/* Members that have the same name and meaning in both. */
+static void write_same(wk_strbuf *to, const wk_json *body) {
+    static const char *const names[] = {"temperature", "top_p", "top_k", "max_tokens", "stream"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const wk_json *const value = wk_json_get(body, names[i]);
+        if (value) wk_write_key(to, names[i]);
+        if (value) wk_write_value(to, value);
+    }
+}
+
+static void write_request(wk_strbuf *to, const wk_json *body) {
+    const wk_json *const system = wk_json_get(body, "system");
+    const wk_json *const stop = wk_json_get(body, "stop_sequences");
+    const wk_json *const tools = wk_json_get(body, "tools");
+    const wk_json *const choice = wk_json_get(body, "tool_choice");
+    const wk_json *const thinking = wk_json_get(wk_json_get(body, "thinking"), "type");
+    wk_write_open(to, '{');
+    write_same(to, body);
+    if (stop) wk_write_key(to, "stop");
+    if (stop) wk_write_value(to, stop);
+    if (tools && tools->kind == WK_JSON_ARRAY) write_tools(to, tools);
+    if (choice && choice->kind == WK_JSON_OBJECT) write_tool_choice(to, choice);
+    if (thinking) {
+        wk_write_key(to, "chat_template_kwargs");
+        wk_write_raw(to, "{\"enable_thinking\":");
+        wk_write_bool(to, !is_text(thinking, "disabled"));
+        wk_write_close(to, '}');
+    }
+    wk_write_key(to, "messages");
+    wk_write_open(to, '[');
+    if (system) {
+        wk_write_open(to, '{');
+        wk_write_put(to, "role", "system");
+        wk_write_key(to, "content");
+        write_texts(to, system);
+        wk_write_close(to, '}');
+    }
+    const wk_json *const messages = wk_json_get(body, "messages");
+    for (const wk_json *item = messages ? messages->child : NULL; item; item = item->next)
+        write_message(to, item);
+    wk_write_close(to, ']');
+    wk_write_close(to, '}');
+}
+
+/* ---- Errors ---- */
+
+static void write_error(wick_exchange *x, int status, const char *message) {
+    const char *const type = status == 401   ? "authentication_error"
+                             : status == 404 ? "not_found_error"
+                             : status == 413 ? "request_too_large"
+                             : status == 503 ? "overloaded_error"
+                             : status == 500 ? "api_error"
+                                             : "invalid_request_error";
+    wk_strbuf *const to = &x->part;
+    wk_write_open(to, '{');
+    wk_write_put(to, "type", "error");
+    wk_write_key(to, "error");
+    wk_write_open(to, '{');
+    wk_write_put(to, "type", type);
+    wk_write_put(to, "message", message);
+    wk_write_close(to, '}');
+    wk_write_close(to, '}');
+}
+
+/* ---- The answer ---- */
+
+static void write_usage(wick_exchange *x, uint64_t n_generated) {
+    const wk_choice *const choice = x->choices;
+    const uint64_t n_reused = choice->stats.n_reused;
+    wk_strbuf *const to = &x->part;
+    wk_write_key(to, "usage");
+    wk_write_open(to, '{');
+    wk_write_put_whole(to, "input_tokens", choice->prompt->n - n_reused);
+    wk_write_put_whole(to, "cache_creation_input_tokens", 0);
+    wk_write_put_whole(to, "cache_read_input_tokens", n_reused);
+    wk_write_put_whole(to, "output_tokens", n_generated);
+    wk_write_close(to, '}');
+}
+
+static const char *stop_reason(const wk_choice *choice) {
+    if (choice->reason == WICK_END_MAX_TOKENS || choice->reason == WICK_END_CONTEXT_FULL)
+        return "max_tokens";
+    if (choice->n_calls > 0) return "tool_use";
+    return choice->reason == WICK_END_STOP_STRING ? "stop_sequence" : "end_turn";
+}
+
+/* A message up to its content. */
+static void open_message(wick_exchange *x) {
+    wk_strbuf *const to = &x->part;
+    wk_write_open(to, '{');
+    wk_write_put(to, "id", x->id);
+    wk_write_put(to, "type", "message");
+    wk_write_put(to, "role", "assistant");
+    wk_write_put(to, "model", x->api->name);
+    wk_write_key(to, "content");
+    wk_write_open(to, '[');
+}
+
+static void close_message(wick_exchange *x, const char *reason) {
+    wk_strbuf *const to = &x->part;
+    wk_write_close(to, ']');
+    wk_write_key(to, "stop_reason");
+    if (reason)
+        wk_write_string(to, wk_str_of(reason));
+    else
+        wk_write_null(to);
+    wk_write_key(to, "stop_sequence");
+    wk_write_null(to);
+    write_usage(x, x->choices->stats.n_generated);
+    wk_write_close(to, '}');
+}
+
+/* An event of this type, up to its own members. */
+static wk_strbuf *open_event(wick_exchange *x, const char *type) {
+    wk_write_open(&x->part, '{');
+    wk_write_put(&x->part, "type", type);
+    return &x->part;
+}
+
+static void close_event(wick_exchange *x, const char *type) {
+    wk_write_close(&x->part, '}');
+    wk_exchange_event(x, type);
+}
+
+static void begin(wick_exchange *x) {
+    static const char type[] = "message_start";
+    wk_write_key(open_event(x, type), "message");
+    open_message(x);
+    close_message(x, NULL);
+    close_event(x, type);
+}
+
+/* The content of the block that begins, without what comes later. */
+static void write_block(wk_strbuf *to, wk_block_kind kind, const wk_choice *choice,
+                        const wk_tool_call *call) {
+    char id[80];
+    snprintf(id, sizeof id, "toolu_%s_%u", strchr(choice->exchange->id, '_') + 1, choice->n_calls);
+    wk_write_open(to, '{');
+    switch (kind) {
+    case WK_BLOCK_TEXT:
+        wk_write_put(to, "type", "text");
+        wk_write_put(to, "text", "");
+        break;
+    case WK_BLOCK_REASONING:
+        wk_write_put(to, "type", "thinking");
+        wk_write_put(to, "thinking", "");
+        wk_write_put(to, "signature", "");
+        break;
+    default:
+        wk_write_put(to, "type", "tool_use");
+        wk_write_put(to, "id", id);
+        wk_write_key(to, "name");
+        wk_write_string(to, call->name);
+        wk_write_key(to, "input");
+    }
+}
+
+static void end_block(wk_choice *choice) {
+    static const char type[] = "content_block_stop";
+    if (choice->block == WK_BLOCK_NONE) return;
+    wk_write_put_whole(open_event(choice->exchange, type), "index", choice->n_blocks - 1);
+    close_event(choice->exchange, type);
+    choice->block = WK_BLOCK_NONE;
+}
+
+static void begin_block(wk_choice *choice, wk_block_kind kind, const wk_tool_call *call) {
+    static const char type[] = "content_block_start";
+    if (choice->block == kind && !call) return;
+    end_block(choice);
+    wk_strbuf *const to = open_event(choice->exchange, type);
+    wk_write_put_whole(to, "index", choice->n_blocks++);
+    wk_write_key(to, "content_block");
+    write_block(to, kind, choice, call);
+    if (call) wk_write_raw(to, "{}");
+    wk_write_close(to, '}');
+    close_event(choice->exchange, type);
+    choice->block = kind;
+}
+
+static void write_delta(wk_choice *choice, const char *type, const char *key, wk_str text) {
+    static const char event[] = "content_block_delta";
+    wk_strbuf *const to = open_event(choice->exchange, event);
+    wk_write_put_whole(to, "index", choice->n_blocks - 1);
+    wk_write_key(to, "delta");
+    wk_write_open(to, '{');
+    wk_write_put(to, "type", type);
+    wk_write_key(to, key);
+    wk_write_string(to, text);
+    wk_write_close(to, '}');
+    close_event(choice->exchange, event);
+}
+
+static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
+    if (!choice->exchange->is_stream) {
+        wk_choice_keep_text(choice, is_reasoning, text);
+        return;
+    }
+    begin_block(choice, is_reasoning ? WK_BLOCK_REASONING : WK_BLOCK_TEXT, NULL);
+    write_delta(choice, is_reasoning ? "thinking_delta" : "text_delta",
+                is_reasoning ? "thinking" : "text", text);
+}
+
+static void write_call(wk_choice *choice, const wk_tool_call *call) {
+    if (choice->exchange->is_stream) {
+        begin_block(choice, WK_BLOCK_CALL, call);
+        write_delta(choice, "input_json_delta", "partial_json", call->arguments);
+        end_block(choice);
+        return;
+    }
+    write_block(&choice->calls, WK_BLOCK_CALL, choice, call);
+    wk_strbuf_append(&choice->calls, call->arguments.text, call->arguments.size);
+    wk_write_close(&choice->calls, '}');
+}
+
+static void write_end(wk_choice *choice) {
+    if (choice->exchange->is_stream) end_block(choice);
+}
+
+static void write_whole_text(wk_strbuf *to, const wk_strbuf *text, const char *type,
+                             const char *key) {
+    if (text->size == 0) return;
+    wk_write_open(to, '{');
+    wk_write_put(to, "type", type);
+    wk_write_key(to, key);
+    wk_write_string(to, (wk_str){text->data, text->size});
+    if (strcmp(type, "thinking") == 0) wk_write_put(to, "signature", "");
+    wk_write_close(to, '}');
+}
+
+static void finish_stream(wick_exchange *x) {
+    static const char delta[] = "message_delta", stop[] = "message_stop";
+    wk_strbuf *const to = open_event(x, delta);
+    wk_write_key(to, "delta");
+    wk_write_open(to, '{');
+    wk_write_put(to, "stop_reason", stop_reason(x->choices));
+    wk_write_key(to, "stop_sequence");
+    wk_write_null(to);
+    wk_write_close(to, '}');
+    write_usage(x, x->choices->stats.n_generated);
+    close_event(x, delta);
+    (void)open_event(x, stop);
+    close_event(x, stop);
+    wk_exchange_end(x, 200);
+}
+
+static void finish(wick_exchange *x) {
+    const wk_choice *const choice = x->choices;
+    if (x->is_stream) {
+        finish_stream(x);
+        return;
+    }
+    open_message(x);
+    write_whole_text(&x->part, &choice->reasoning, "thinking", "thinking");
+    write_whole_text(&x->part, &choice->content, "text", "text");
+    if (choice->calls.size > 0) wk_write_raw(&x->part, "");
+    wk_strbuf_append(&x->part, choice->calls.data, choice->calls.size);
+    close_message(x, stop_reason(choice));
+    wk_exchange_end(x, 200);
+}
+
+static const wk_style style = {.is_chat = true,
+                               .begin = begin,
+                               .text = write_text,
+                               .call = write_call,
+                               .end = write_end,
+                               .finish = finish,
+                               .error = write_error};
+
+static wick_status take_request(wick_exchange *x, wick_error *err) {
+    x->style = &style;
+    snprintf(x->id, sizeof x->id, "msg_%08llx%08llx", (unsigned long long)x->time,
+             (unsigned long long)x->api->n_opened);
+    return wk_request_translate(x, write_request, err);
+}
+
+wick_status wk_answer_messages(wick_exchange *x, wick_error *err) {
+    const bool has_limit = wk_json_get(x->body, "max_tokens") != NULL;
+    WK_TRY(take_request(x, err));
+    if (!has_limit) return wk_fail(err, WICK_ERR_VALUE, "max_tokens: field required");
+    WK_TRY(wk_request_form(x, err));
+    WK_TRY(wk_request_sampling(x, err));
+    WK_TRY(wk_request_chat(x, err));
+    return wk_prompt_of_chat(x, err);
+}
+
+wick_status wk_answer_count_tokens(wick_exchange *x, wick_error *err) {
+    WK_TRY(take_request(x, err));
+    WK_TRY(wk_request_chat(x, err));
+    WK_TRY(wk_prompt_of_chat(x, err));
+    wk_write_open(&x->part, '{');
+    wk_write_put_whole(&x->part, "input_tokens", x->prompts[0].n);
+    wk_write_close(&x->part, '}');
+    wk_exchange_end(x, 200);
+    return WICK_OK;
+}

@@ -1,0 +1,389 @@
+/* api/responses.c: OpenAI's responses (platform.openai.com/docs/api-reference/responses), without a
+ * store. A request becomes one of the chat; what is generated becomes items. See api.h. */
+#include "api/api.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_text(const wk_json *value, const char *text) {
+    return value && value->kind == WK_JSON_STRING && wk_str_is(value->string, text);
+}
+
+/* ---- The request ---- */
+
+/* value under another name, if it is there. */
+static void write_as(wk_strbuf *to, const char *name, const wk_json *value) {
+    if (!value || value->kind == WK_JSON_NULL) return;
+    wk_write_key(to, name);
+    wk_write_value(to, value);
+}
+
+static void write_call_item(wk_strbuf *to, const wk_json *item) {
+    wk_write_raw(to, "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{"
+                     "\"type\":\"function\"");
+    write_as(to, "id", wk_json_get(item, "call_id"));
+    wk_write_key(to, "function");
+    wk_write_open(to, '{');
+    write_as(to, "name", wk_json_get(item, "name"));
+    write_as(to, "arguments", wk_json_get(item, "arguments"));
+    wk_strbuf_text(to, "}}]}");
+}
+
+static void write_item(wk_strbuf *to, const wk_json *item) {
+    const wk_json *const type = wk_json_get(item, "type");
+    if (is_text(type, "reasoning")) return; /* templates leave earlier reasoning out */
+    if (is_text(type, "function_call")) {
+        write_call_item(to, item);
+    } else if (is_text(type, "function_call_output")) {
+        wk_write_raw(to, "{\"role\":\"tool\"");
+        write_as(to, "tool_call_id", wk_json_get(item, "call_id"));
+        write_as(to, "content", wk_json_get(item, "output"));
+        wk_write_close(to, '}');
+    } else {
+        wk_write_value(to, item);
+    }
+}
+
+static void write_messages(wk_strbuf *to, const wk_json *body) {
+    const wk_json *const instructions = wk_json_get(body, "instructions");
+    const wk_json *const input = wk_json_get(body, "input");
+    wk_write_key(to, "messages");
+    wk_write_open(to, '[');
+    if (instructions && instructions->kind != WK_JSON_NULL) {
+        wk_write_raw(to, "{\"role\":\"system\"");
+        write_as(to, "content", instructions);
+        wk_write_close(to, '}');
+    }
+    if (input && input->kind == WK_JSON_STRING) {
+        wk_write_raw(to, "{\"role\":\"user\"");
+        write_as(to, "content", input);
+        wk_write_close(to, '}');
+    } else {
+        for (const wk_json *item = input ? input->child : NULL; item; item = item->next)
+            write_item(to, item);
+    }
+    wk_write_close(to, ']');
+}
+
+static void write_tools(wk_strbuf *to, const wk_json *tools) {
+    wk_write_key(to, "tools");
+    wk_write_open(to, '[');
+    for (const wk_json *tool = tools->child; tool; tool = tool->next) {
+        wk_write_raw(to, "{\"type\":\"function\",\"function\":{");
+        write_as(to, "name", wk_json_get(tool, "name"));
+        write_as(to, "description", wk_json_get(tool, "description"));
+        write_as(to, "parameters", wk_json_get(tool, "parameters"));
+        wk_strbuf_text(to, "}}");
+    }
+    wk_write_close(to, ']');
+}
+
+static void write_request(wk_strbuf *to, const wk_json *body) {
+    static const char *const same[] = {"temperature", "top_p",  "top_k",      "min_p",
+                                       "seed",        "stream", "tool_choice"};
+    const wk_json *const tools = wk_json_get(body, "tools");
+    const wk_json *const effort = wk_json_get(wk_json_get(body, "reasoning"), "effort");
+    wk_write_open(to, '{');
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        write_as(to, same[i], wk_json_get(body, same[i]));
+    write_as(to, "max_tokens", wk_json_get(body, "max_output_tokens"));
+    write_as(to, "response_format", wk_json_get(wk_json_get(body, "text"), "format"));
+    if (tools && tools->kind == WK_JSON_ARRAY) write_tools(to, tools);
+    if (effort && effort->kind == WK_JSON_STRING) {
+        wk_write_key(to, "chat_template_kwargs");
+        wk_write_open(to, '{');
+        write_as(to, "reasoning_effort", effort);
+        wk_write_close(to, '}');
+    }
+    write_messages(to, body);
+    wk_write_close(to, '}');
+}
+
+/* ---- The response as an object ---- */
+
+static void write_usage(wick_exchange *x) {
+    const wk_choice *const choice = x->choices;
+    const uint64_t n_read = choice->prompt->n, n_generated = choice->stats.n_generated;
+    wk_strbuf *const to = &x->part;
+    wk_write_key(to, "usage");
+    wk_write_open(to, '{');
+    wk_write_put_whole(to, "input_tokens", n_read);
+    wk_write_raw(to, "\"input_tokens_details\":{\"cache_write_tokens\":0");
+    wk_write_put_whole(to, "cached_tokens", choice->stats.n_reused);
+    wk_write_close(to, '}');
+    wk_write_put_whole(to, "output_tokens", n_generated);
+    wk_write_raw(to, "\"output_tokens_details\":{\"reasoning_tokens\":0}");
+    wk_write_put_whole(to, "total_tokens", n_read + n_generated);
+    wk_write_close(to, '}');
+}
+
+static bool is_cut(const wk_choice *choice) {
+    return choice->reason == WICK_END_MAX_TOKENS || choice->reason == WICK_END_CONTEXT_FULL;
+}
+
+/* What the request said, as the response repeats it. */
+static void write_settings(wick_exchange *x) {
+    wk_strbuf *const to = &x->part;
+    const wk_json *const format = wk_json_get(x->body, "response_format");
+    const wk_json *const choice = wk_json_get(x->body, "tool_choice");
+    const wk_json *const tools = wk_json_get(x->given, "tools");
+    wk_write_raw(to, "\"error\":null,\"instructions\":null,\"metadata\":{},"
+                     "\"parallel_tool_calls\":true,\"previous_response_id\":null,"
+                     "\"store\":false,\"truncation\":\"disabled\"");
+    wk_write_key(to, "temperature");
+    wk_write_number(to, x->desc.sampler.temperature);
+    wk_write_key(to, "top_p");
+    wk_write_number(to, x->desc.sampler.top_p > 0 ? x->desc.sampler.top_p : 1);
+    wk_write_key(to, "text");
+    wk_write_raw(to, "{\"format\":");
+    if (format)
+        wk_write_value(to, format);
+    else
+        wk_write_raw(to, "{\"type\":\"text\"}");
+    wk_write_close(to, '}');
+    wk_write_key(to, "tool_choice");
+    if (choice)
+        wk_write_value(to, choice);
+    else
+        wk_write_string(to, wk_str_of("auto"));
+    wk_write_key(to, "tools");
+    if (tools)
+        wk_write_value(to, tools);
+    else
+        wk_write_raw(to, "[]");
+}
+
+static void write_response(wick_exchange *x, const char *status) {
+    const wk_choice *const choice = x->choices;
+    wk_strbuf *const to = &x->part;
+    wk_write_open(to, '{');
+    wk_write_put(to, "id", x->id);
+    wk_write_put(to, "object", "response");
+    wk_write_put_whole(to, "created_at", (uint64_t)x->time);
+    wk_write_put(to, "status", status);
+    wk_write_put(to, "model", x->api->name);
+    if (x->has_tools_in_words) wk_write_put(to, "tool_format", "generic");
+    wk_write_key(to, "incomplete_details");
+    wk_write_raw(to,
+                 strcmp(status, "incomplete") == 0 ? "{\"reason\":\"max_output_tokens\"}" : "null");
+    wk_write_key(to, "output");
+    wk_write_open(to, '[');
+    wk_strbuf_append(to, choice->calls.data, choice->calls.size);
+    wk_write_close(to, ']');
+    write_settings(x);
+    if (choice->is_over) write_usage(x);
+    wk_write_close(to, '}');
+}
+
+/* ---- Events ---- */
+
+static wk_strbuf *open_event(wick_exchange *x, const char *type) {
+    wk_write_open(&x->part, '{');
+    wk_write_put(&x->part, "type", type);
+    wk_write_put_whole(&x->part, "sequence_number", x->n_events++);
+    return &x->part;
+}
+
+static void close_event(wick_exchange *x, const char *type) {
+    wk_write_close(&x->part, '}');
+    wk_exchange_event(x, type);
+}
+
+static void send_response(wick_exchange *x, const char *type, const char *status) {
+    wk_write_key(open_event(x, type), "response");
+    write_response(x, status);
+    close_event(x, type);
+}
+
+static void begin(wick_exchange *x) {
+    send_response(x, "response.created", "in_progress");
+    send_response(x, "response.in_progress", "in_progress");
+}
+
+/* The id of the item that is being written. */
+static void write_id(wk_strbuf *to, const char *key, const wk_choice *choice) {
+    static const char *const kinds[] = {
+        [WK_BLOCK_TEXT] = "msg", [WK_BLOCK_REASONING] = "rs", [WK_BLOCK_CALL] = "fc"};
+    char id[80];
+    snprintf(id, sizeof id, "%s_%s_%u", kinds[choice->block], strchr(choice->exchange->id, '_') + 1,
+             choice->n_blocks);
+    wk_write_put(to, key, id);
+}
+
+/* An event about the item, up to what it alone has. */
+static wk_strbuf *open_item_event(wk_choice *choice, const char *type, bool is_of_part) {
+    wk_strbuf *const to = open_event(choice->exchange, type);
+    write_id(to, "item_id", choice);
+    wk_write_put_whole(to, "output_index", choice->n_blocks);
+    if (is_of_part) wk_write_put_whole(to, "content_index", 0);
+    return to;
+}
+
+/* The part that holds the text of the item so far, without an array around it. */
+static void write_part(wk_strbuf *to, const wk_choice *choice) {
+    const bool is_reasoning = choice->block == WK_BLOCK_REASONING;
+    wk_write_open(to, '{');
+    wk_write_put(to, "type", is_reasoning ? "reasoning_text" : "output_text");
+    wk_write_key(to, "text");
+    wk_write_string(to, (wk_str){choice->content.data, choice->content.size});
+    if (!is_reasoning) wk_write_raw(to, "\"annotations\":[],\"logprobs\":[]");
+    wk_write_close(to, '}');
+}
+
+/* The item that is being written, as far as it has come. */
+static void write_output(wk_strbuf *to, const wk_choice *choice, const wk_tool_call *call,
+                         bool is_over) {
+    char id[80];
+    snprintf(id, sizeof id, "call_%s_%u", strchr(choice->exchange->id, '_') + 1, choice->n_calls);
+    wk_write_open(to, '{');
+    write_id(to, "id", choice);
+    wk_write_put(to, "status", is_over ? "completed" : "in_progress");
+    if (choice->block == WK_BLOCK_CALL) {
+        wk_write_put(to, "type", "function_call");
+        wk_write_put(to, "call_id", id);
+        wk_write_key(to, "name");
+        wk_write_string(to, call->name);
+        wk_write_key(to, "arguments");
+        wk_write_string(to, is_over ? call->arguments : wk_str_of(""));
+        wk_write_close(to, '}');
+        return;
+    }
+    const bool is_reasoning = choice->block == WK_BLOCK_REASONING;
+    wk_write_put(to, "type", is_reasoning ? "reasoning" : "message");
+    wk_write_raw(to, is_reasoning ? "\"summary\":[]" : "\"role\":\"assistant\"");
+    wk_write_key(to, "content");
+    wk_write_open(to, '[');
+    if (is_over) write_part(to, choice);
+    wk_write_close(to, ']');
+    wk_write_close(to, '}');
+}
+
+static void send_item(wk_choice *choice, const char *type, const wk_tool_call *call, bool is_over) {
+    wk_strbuf *const to = open_event(choice->exchange, type);
+    wk_write_put_whole(to, "output_index", choice->n_blocks);
+    wk_write_key(to, "item");
+    write_output(to, choice, call, is_over);
+    close_event(choice->exchange, type);
+}
+
+static void send_part(wk_choice *choice, const char *type) {
+    wk_strbuf *const to = open_item_event(choice, type, true);
+    wk_write_key(to, "part");
+    write_part(to, choice);
+    close_event(choice->exchange, type);
+}
+
+/* text of the kind of the item: "delta" of it, or all of it. */
+static void send_text(wk_choice *choice, const char *type, const char *key, wk_str text) {
+    wk_strbuf *const to = open_item_event(choice, type, choice->block != WK_BLOCK_CALL);
+    wk_write_key(to, key);
+    wk_write_string(to, text);
+    if (choice->block == WK_BLOCK_TEXT) wk_write_raw(to, "\"logprobs\":[]");
+    close_event(choice->exchange, type);
+}
+
+/* ---- What is generated ---- */
+
+static void keep_item(wk_choice *choice, const wk_tool_call *call) {
+    write_output(&choice->calls, choice, call, true);
+    choice->block = WK_BLOCK_NONE;
+    choice->n_blocks++;
+}
+
+static void end_item(wk_choice *choice) {
+    const bool is_reasoning = choice->block == WK_BLOCK_REASONING;
+    if (choice->block == WK_BLOCK_NONE) return;
+    if (choice->exchange->is_stream) {
+        send_text(choice,
+                  is_reasoning ? "response.reasoning_text.done" : "response.output_text.done",
+                  "text", (wk_str){choice->content.data, choice->content.size});
+        send_part(choice, "response.content_part.done");
+        send_item(choice, "response.output_item.done", NULL, true);
+    }
+    keep_item(choice, NULL);
+    wk_strbuf_clear(&choice->content);
+}
+
+static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
+    const wk_block_kind kind = is_reasoning ? WK_BLOCK_REASONING : WK_BLOCK_TEXT;
+    const bool is_stream = choice->exchange->is_stream;
+    if (choice->block != kind) {
+        end_item(choice);
+        choice->block = kind;
+        if (is_stream) send_item(choice, "response.output_item.added", NULL, false);
+        if (is_stream) send_part(choice, "response.content_part.added");
+    }
+    wk_strbuf_append(&choice->content, text.text, text.size);
+    if (is_stream)
+        send_text(choice,
+                  is_reasoning ? "response.reasoning_text.delta" : "response.output_text.delta",
+                  "delta", text);
+}
+
+static void write_call(wk_choice *choice, const wk_tool_call *call) {
+    static const char done[] = "response.function_call_arguments.done";
+    end_item(choice);
+    choice->block = WK_BLOCK_CALL;
+    if (choice->exchange->is_stream) {
+        send_item(choice, "response.output_item.added", call, false);
+        send_text(choice, "response.function_call_arguments.delta", "delta", call->arguments);
+        wk_strbuf *const to = open_item_event(choice, done, false);
+        wk_write_key(to, "name");
+        wk_write_string(to, call->name);
+        wk_write_key(to, "arguments");
+        wk_write_string(to, call->arguments);
+        close_event(choice->exchange, done);
+        send_item(choice, "response.output_item.done", call, true);
+    }
+    keep_item(choice, call);
+}
+
+static void finish(wick_exchange *x) {
+    const bool is_incomplete = is_cut(x->choices);
+    const char *const status = is_incomplete ? "incomplete" : "completed";
+    if (x->is_stream)
+        send_response(x, is_incomplete ? "response.incomplete" : "response.completed", status);
+    else
+        write_response(x, status);
+    wk_exchange_end(x, 200);
+}
+
+static const wk_style style = {.is_chat = true,
+                               .begin = begin,
+                               .text = write_text,
+                               .call = write_call,
+                               .end = end_item,
+                               .finish = finish};
+
+static wick_status take_request(wick_exchange *x, wick_error *err) {
+    const wk_json *const previous = wk_json_get(x->body, "previous_response_id");
+    if (previous && previous->kind != WK_JSON_NULL)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "previous_response_id: this server stores no responses; send the earlier "
+                       "items as input");
+    x->style = &style;
+    x->given = x->body;
+    snprintf(x->id, sizeof x->id, "resp_%08llx%08llx", (unsigned long long)x->time,
+             (unsigned long long)x->api->n_opened);
+    return wk_request_translate(x, write_request, err);
+}
+
+wick_status wk_answer_responses(wick_exchange *x, wick_error *err) {
+    WK_TRY(take_request(x, err));
+    WK_TRY(wk_request_form(x, err));
+    WK_TRY(wk_request_sampling(x, err));
+    WK_TRY(wk_request_chat(x, err));
+    return wk_prompt_of_chat(x, err);
+}
+
+wick_status wk_answer_input_tokens(wick_exchange *x, wick_error *err) {
+    WK_TRY(take_request(x, err));
+    WK_TRY(wk_request_chat(x, err));
+    WK_TRY(wk_prompt_of_chat(x, err));
+    wk_write_open(&x->part, '{');
+    wk_write_put(&x->part, "object", "response.input_tokens");
+    wk_write_put_whole(&x->part, "input_tokens", x->prompts[0].n);
+    wk_write_close(&x->part, '}');
+    wk_exchange_end(x, 200);
+    return WICK_OK;
+}

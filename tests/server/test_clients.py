@@ -1,0 +1,155 @@
+"""The official clients of OpenAI and Anthropic, with strict validation of what they get, against
+wick serve. They are installed into an environment of their own, where that is possible."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from test_serve import Server, USER, equal, main  # noqa: E402
+
+PARAMETERS = {"type": "object", "required": ["days"], "additionalProperties": False,
+              "properties": {"days": {"type": "integer", "minimum": 1, "maximum": 9}}}
+WORDS = {"messages": USER["messages"], "model": "any"}
+
+
+def openai_client(server):
+    import openai
+    return openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none",
+                         max_retries=0, _strict_response_validation=True)
+
+
+def anthropic_client(server):
+    import anthropic
+    return anthropic.Anthropic(base_url=f"http://127.0.0.1:{server.port}", api_key="none",
+                               max_retries=0, _strict_response_validation=True)
+
+
+def test_openai_models():
+    import openai
+    with Server() as server, openai_client(server) as client:
+        equal([model.id for model in client.models.list().data], ["tales"])
+        equal(client.models.retrieve("tales").id, "tales")
+        try:
+            client.models.retrieve("other")
+            raise AssertionError("there is no such model")
+        except openai.NotFoundError as e:
+            assert "no model" in str(e), e
+
+
+def test_openai_chat():
+    import openai
+    with Server() as server, openai_client(server) as client:
+        chat = client.chat.completions
+        answer = chat.create(**WORDS, max_tokens=12, n=2, seed=1, logprobs=True, top_logprobs=3)
+        equal(len(answer.choices), 2)
+        equal(len(answer.choices[0].logprobs.content), 12)
+        text = chat.create(**WORDS, max_tokens=12, temperature=0).choices[0].message.content
+        stream = list(chat.create(**WORDS, max_tokens=12, temperature=0, stream=True,
+                                  stream_options={"include_usage": True}))
+        equal("".join(c.choices[0].delta.content or "" for c in stream if c.choices), text)
+        equal(stream[-1].usage.completion_tokens, 12)
+        try:
+            chat.create(model="any", messages=[])
+            raise AssertionError("there are no messages")
+        except openai.BadRequestError as e:
+            assert "messages" in str(e), e
+
+
+def test_openai_tools():
+    tools = [{"type": "function", "function": {"name": "rain", "parameters": PARAMETERS}}]
+    with Server() as server, openai_client(server) as client:
+        chat = client.chat.completions
+        answer = chat.create(**WORDS, tools=tools, tool_choice="required", max_tokens=100)
+        message = answer.choices[0].message
+        assert 1 <= json.loads(message.tool_calls[0].function.arguments)["days"] <= 9
+        messages = [*USER["messages"], message,
+                    {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "no"}]
+        assert chat.create(model="any", messages=messages, tools=tools, max_tokens=5).choices
+        chunks = list(chat.create(**WORDS, tools=tools, max_tokens=100, stream=True, tool_choice={
+            "type": "function", "function": {"name": "rain"}}))
+        calls = [c for k in chunks for c in k.choices[0].delta.tool_calls or []]
+        equal([c.function.name for c in calls], ["rain"])
+        schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": PARAMETERS}}
+        answer = chat.create(**WORDS, response_format=schema, max_tokens=100)
+        assert 1 <= json.loads(answer.choices[0].message.content)["days"] <= 9
+
+
+def test_openai_completions():
+    with Server() as server, openai_client(server) as client:
+        answer = client.completions.create(model="any", prompt=["One day", "Once"], max_tokens=4)
+        equal(len(answer.choices), 2)
+
+
+def test_openai_responses():
+    tools = [{"type": "function", "name": "rain", "strict": True, "parameters": PARAMETERS}]
+    asked = {"model": "any", "input": "Rain?", "max_output_tokens": 100, "temperature": 0}
+    with Server() as server, openai_client(server) as client:
+        answer = client.responses.create(**asked, instructions="Be brief")
+        assert answer.output_text
+        called = client.responses.create(**asked, tools=tools, tool_choice="required").output[0]
+        equal(called.name, "rain")
+        items = [{"role": "user", "content": "Rain?"}, called.model_dump(),
+                 {"type": "function_call_output", "call_id": called.call_id, "output": "no"}]
+        assert client.responses.create(**{**asked, "input": items}, tools=tools).output
+        plain = client.responses.create(**asked)
+        events = list(client.responses.create(**asked, stream=True))
+        equal(events[-1].response.output_text, plain.output_text)
+        with client.responses.stream(**asked, tools=tools, tool_choice="required") as stream:
+            for _ in stream:
+                pass
+            equal(stream.get_final_response().output[0].name, "rain")
+        assert client.responses.input_tokens.count(model="any", input="Rain?").input_tokens > 0
+
+
+def test_anthropic():
+    import anthropic
+    tools = [{"name": "rain", "input_schema": PARAMETERS}]
+    asked = {**WORDS, "max_tokens": 100}
+    with Server() as server, anthropic_client(server) as client:
+        assert client.messages.create(**asked, system="Be brief").content[0].text
+        called = client.messages.create(**asked, tools=tools, tool_choice={"type": "any"})
+        equal(called.stop_reason, "tool_use")
+        use = called.content[0]
+        messages = [*USER["messages"],
+                    {"role": "assistant", "content": [b.model_dump() for b in called.content]},
+                    {"role": "user", "content": [{"type": "tool_result", "content": "no",
+                                                  "tool_use_id": use.id}]}]
+        assert client.messages.create(**{**asked, "messages": messages}, tools=tools).content
+        with client.messages.stream(**asked) as stream:
+            text = "".join(stream.text_stream)
+            equal(stream.get_final_message().content[0].text, text)
+        with client.messages.stream(**asked, tools=tools, tool_choice={
+                "type": "tool", "name": "rain"}) as stream:
+            assert 1 <= stream.get_final_message().content[0].input["days"] <= 9
+        assert client.messages.count_tokens(**WORDS).input_tokens > 0
+        try:
+            client.messages.create(model="any", messages=[], max_tokens=1)
+            raise AssertionError("there are no messages")
+        except anthropic.BadRequestError as e:
+            assert "messages" in str(e), e
+
+
+def run_with_clients():
+    """This program again, in an environment that has the clients; why not, or None."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            venv.create(folder, with_pip=True)
+            python = str(Path(folder) / "bin" / "python")
+            subprocess.run([python, "-m", "pip", "install", "-q", "openai", "anthropic"],
+                           check=True, capture_output=True, timeout=300)
+        except (OSError, subprocess.SubprocessError):
+            return "the packages openai and anthropic cannot be installed by pip"
+        sys.exit(subprocess.run([python, __file__, "--here", *sys.argv[1:]]).returncode)
+
+
+if __name__ == "__main__":
+    if "--here" in sys.argv:
+        sys.argv.remove("--here")
+        sys.exit(main({n: f for n, f in globals().items() if n.startswith("test_")}))
+    print(run_with_clients())
+    sys.exit(77)
