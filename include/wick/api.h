@@ -5,6 +5,7 @@
  *   POST /v1/chat/completions, /v1/completions       OpenAI's, with streams of server-sent events
  *   POST /v1/responses, /v1/responses/input_tokens   OpenAI's, without a store
  *   POST /v1/messages, /v1/messages/count_tokens     Anthropic's
+ *   POST /v1/embeddings                              OpenAI's
  *   POST /tokenize, /detokenize, /apply-template     llama-server's
  *   GET  /v1/models, /v1/models/NAME, /health, /props
  */

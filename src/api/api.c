@@ -40,6 +40,8 @@ static const route routes[] = {
     {"POST", "/chat/completions", wk_answer_chat},
     {"POST", "/v1/completions", wk_answer_completion},
     {"POST", "/completions", wk_answer_completion},
+    {"POST", "/v1/embeddings", wk_answer_embeddings},
+    {"POST", "/embeddings", wk_answer_embeddings},
     {"POST", "/v1/messages", wk_answer_messages},
     {"POST", "/v1/messages/count_tokens", wk_answer_count_tokens},
     {"POST", "/v1/responses", wk_answer_responses},
@@ -83,9 +85,13 @@ static void free_choice(wk_choice *choice) {
     *choice = (wk_choice){.exchange = choice->exchange};
 }
 
+/* Of those that n_parallel counts. */
+static uint32_t places_of(const wick_exchange *x) { return x->embedding ? 1 : x->n_choices; }
+
 static void leave_state(wick_exchange *x) {
     if (x->state == WK_EXCHANGE_QUEUED) x->api->n_queued--;
-    if (x->state == WK_EXCHANGE_RUNNING) x->api->n_running -= x->n_choices;
+    if (x->state == WK_EXCHANGE_RUNNING) x->api->n_running -= places_of(x);
+    if (x->api->embedding == x) x->api->embedding = NULL;
     x->state = WK_EXCHANGE_OVER;
 }
 
@@ -122,6 +128,10 @@ static wick_status make_choices(wick_exchange *x, wick_error *err) {
 
 /* Whether the context has room for the prompts and one token; else that is the answer. */
 static bool fits(wick_exchange *x) {
+    if (x->api->is_encoder) {
+        wk_exchange_fail(x, 400, "this model makes embeddings, it generates no text");
+        return false;
+    }
     const uint32_t most = x->api->session.context_length;
     for (uint32_t i = 0; i < x->n_prompts; i++) {
         const size_t n = x->prompts[i].n;
@@ -150,12 +160,12 @@ static bool fits(wick_exchange *x) {
 
 static void queue(wick_exchange *x) {
     wick_error err = {.status = WICK_OK};
-    if (!fits(x)) return;
+    if (!x->embedding && !fits(x)) return;
     if (x->api->n_queued >= x->api->max_queue) {
         wk_exchange_fail(x, 503, "all places in the queue are taken");
         return;
     }
-    if (make_choices(x, &err) != WICK_OK) {
+    if (!x->embedding && make_choices(x, &err) != WICK_OK) {
         wk_exchange_fail(x, 503, err.message);
         return;
     }
@@ -316,7 +326,19 @@ static wick_status step_choice(wk_choice *choice, bool *has_more, wick_error *er
     return WICK_OK;
 }
 
-static void step_exchange(wick_exchange *x) {
+static void step_embedding(wick_exchange *x) {
+    wick_error err = {.status = WICK_OK};
+    const wick_status status = wk_embedding_step(x, &err);
+    if (status == WICK_PENDING) return;
+    if (status != WICK_OK) {
+        fail_exchange(x, status, &err);
+        return;
+    }
+    leave_state(x);
+    wk_exchange_end(x, 200);
+}
+
+static void step_text(wick_exchange *x) {
     uint32_t n_over = 0;
     for (uint32_t i = 0; i < x->n_choices; i++) {
         wk_choice *const choice = &x->choices[i];
@@ -340,11 +362,14 @@ static void step_exchange(wick_exchange *x) {
 static void begin_queued(wick_api *api) {
     for (wick_exchange *x = api->first; x && api->n_queued > 0; x = x->next) {
         if (x->state != WK_EXCHANGE_QUEUED) continue;
-        if (api->n_running > 0 && api->n_running + x->n_choices > api->n_parallel) return;
+        const uint32_t n = places_of(x);
+        if (api->n_running > 0 && api->n_running + n > api->n_parallel) return;
+        if (x->embedding && api->embedding) continue;
+        if (x->embedding) api->embedding = x;
         api->n_queued--;
-        api->n_running += x->n_choices;
+        api->n_running += n;
         x->state = WK_EXCHANGE_RUNNING;
-        if (x->is_stream && x->style->begin) x->style->begin(x);
+        if (x->is_stream && x->style && x->style->begin) x->style->begin(x);
     }
 }
 
@@ -360,8 +385,10 @@ wick_status wick_api_step(wick_api *api) {
         is_busy = true;
         if (status < 0)
             fail_exchange(x, status, &err);
+        else if (x->embedding)
+            step_embedding(x);
         else
-            step_exchange(x);
+            step_text(x);
     }
     return is_busy ? WICK_PENDING : WICK_OK;
 }
@@ -396,6 +423,7 @@ void wick_exchange_pause(wick_exchange *exchange, bool is_paused) {
 
 void wick_api_close(wick_api *api) {
     if (!api) return;
+    wick_embedder_close(api->embedder);
     wick_template_free(api->plain);
     wick_template_free(api->for_tools);
     wk_arena_release(&api->arena);
@@ -411,7 +439,11 @@ static wick_status open_parts(wick_api *api, const wick_api_desc *desc, wick_err
     /* The context that sessions have where the desc leaves it open; and that the desc is right. */
     wick_session *session;
     wick_session_stats stats;
-    WK_TRY(wick_session_open(api->model, &desc->session, &session, err));
+    wick_error own = {.status = WICK_OK};
+    const wick_status status = wick_session_open(api->model, &desc->session, &session, &own);
+    api->is_encoder = status == WICK_ERR_UNSUPPORTED;
+    if (api->is_encoder) return WICK_OK;
+    if (status != WICK_OK) return wk_pass_on(err, status, &own);
     wick_session_get_stats(session, &stats);
     wick_session_close(session);
     api->session.context_length = stats.context_length;

@@ -7,6 +7,7 @@
 #include "llm/llm.h"
 
 #include <wick/api.h>
+#include <wick/embed.h>
 
 struct wick_api {
     wick_model *model;
@@ -15,6 +16,9 @@ struct wick_api {
     wick_session_desc session;
     const char *name;
     char build[32];                   /* "wick-0.1.0" */
+    bool is_encoder;                  /* the model generates no text */
+    wick_embedder *embedder;          /* NULL: not asked for yet */
+    const wick_exchange *embedding;   /* that has it; NULL: none */
     wick_template *plain, *for_tools; /* for_tools NULL: plain */
     uint32_t n_parallel, max_queue, n_running, n_queued;
     uint64_t n_opened;
@@ -58,6 +62,9 @@ typedef struct wk_choice {
     wick_session_stats stats;     /* at its end */
 } wk_choice;
 
+/* embeddings.c: texts that become vectors. */
+typedef struct wk_embedding wk_embedding;
+
 /* How an API writes what is generated. */
 typedef struct wk_style {
     bool is_chat;
@@ -95,6 +102,7 @@ struct wick_exchange {
     wk_strbuf out, part; /* part: the event that is being written */
     size_t n_taken;      /* bytes of out that were given */
 
+    wk_embedding *embedding; /* NULL: text is generated */
     /* What is generated. */
     const wk_style *style;
     wick_session_desc desc;
@@ -138,6 +146,7 @@ wick_status wk_prompt_of_chat(wick_exchange *x, wick_error *err);
  * where the template has no system messages), calls that were made texts. */
 wick_status wk_tools_in_words(wick_exchange *x, bool has_system, wick_error *err);
 /* A text, ids, or several of either. */
+wick_status wk_ids_of_list(wick_exchange *x, const wk_json *list, wk_ids *out, wick_error *err);
 wick_status wk_prompts_of_texts(wick_exchange *x, const wk_json *given, wick_error *err);
 /* ids of a text, which is at the beginning of what a model reads. */
 wick_status wk_ids_of_text(wick_exchange *x, wk_str text, uint32_t flags, wk_ids *out,
@@ -151,6 +160,9 @@ wick_status wk_answer_messages(wick_exchange *x, wick_error *err);
 wick_status wk_answer_count_tokens(wick_exchange *x, wick_error *err);
 wick_status wk_answer_responses(wick_exchange *x, wick_error *err);
 wick_status wk_answer_input_tokens(wick_exchange *x, wick_error *err);
+wick_status wk_answer_embeddings(wick_exchange *x, wick_error *err);
+/* WICK_PENDING: there is more to do; WICK_OK: the answer is in part. */
+wick_status wk_embedding_step(wick_exchange *x, wick_error *err);
 wick_status wk_answer_models(wick_exchange *x, wick_error *err);
 wick_status wk_answer_model(wick_exchange *x, wick_error *err);
 wick_status wk_answer_health(wick_exchange *x, wick_error *err);

@@ -125,7 +125,7 @@ wick_status wk_prompt_of_chat(wick_exchange *x, wick_error *err) {
     return take_ids(x, x->rendered, text, 0, x->prompts, err);
 }
 
-static wick_status copy_ids(wick_exchange *x, const wk_json *list, wk_ids *out, wick_error *err) {
+wick_status wk_ids_of_list(wick_exchange *x, const wk_json *list, wk_ids *out, wick_error *err) {
     const uint32_t n_vocab = wick_tokenizer_size(x->api->model->tokenizer);
     out->ids = wk_arena_array(&x->arena, list->count, sizeof *out->ids);
     if (!out->ids) return wk_fail_memory(err, list->count * sizeof *out->ids, 0, "a prompt");
@@ -143,7 +143,7 @@ static wick_status read_prompt(wick_exchange *x, const wk_json *given, wk_ids *o
                                wick_error *err) {
     enum { FLAGS = WICK_TOKENIZE_ADD_BEGIN | WICK_TOKENIZE_PARSE_SPECIAL };
     if (given->kind == WK_JSON_STRING) return take_ids(x, NULL, given->string, FLAGS, out, err);
-    if (given->kind == WK_JSON_ARRAY) return copy_ids(x, given, out, err);
+    if (given->kind == WK_JSON_ARRAY) return wk_ids_of_list(x, given, out, err);
     return wk_fail(err, WICK_ERR_VALUE, "prompt must be a text, an array of token ids, or several");
 }
 

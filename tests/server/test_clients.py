@@ -85,6 +85,13 @@ def test_openai_completions():
         equal(len(answer.choices), 2)
 
 
+def test_openai_embeddings():
+    with Server() as server, openai_client(server) as client:
+        two = client.embeddings.create(model="any", input=["One day", "Once"]).data
+        one = client.embeddings.create(model="any", input="Once", encoding_format="float").data
+        assert max(abs(a - b) for a, b in zip(two[1].embedding, one[0].embedding)) < 1e-6
+
+
 def test_openai_responses():
     tools = [{"type": "function", "name": "rain", "strict": True, "parameters": PARAMETERS}]
     asked = {"model": "any", "input": "Rain?", "max_output_tokens": 100, "temperature": 0}

@@ -2,13 +2,16 @@
 
 The environment is that of ../cli/command.py."""
 
+import base64
 import contextlib
 import http.client
 import json
 import os
 import signal
 import socket
+import struct
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -337,6 +340,33 @@ def test_messages():
             assert word in content["error"]["message"], content
 
 
+def test_embeddings():
+    with Server() as server:
+        path = "/v1/embeddings"
+        answer = server.get(path, {"input": ["One day", "Once upon a time"]})
+        equal([d["index"] for d in answer["data"]], [0, 1])
+        vectors = [d["embedding"] for d in answer["data"]]
+        for vector in vectors:
+            assert abs(sum(v * v for v in vector) - 1) < 1e-4, vector
+        one = server.get(path, {"input": "Once upon a time"})["data"][0]["embedding"]
+        equal(one, vectors[1])
+        ids = server.get("/tokenize", {"content": "Once upon a time", "add_special": True})
+        equal(server.get(path, {"input": ids["tokens"]})["data"][0]["embedding"], one)
+        equal(answer["usage"]["prompt_tokens"] > len(ids["tokens"]), True)
+        packed = server.get(path, {"input": [ids["tokens"], [1, 2]], "encoding_format": "base64"})
+        bits = base64.b64decode(packed["data"][0]["embedding"])
+        floats = struct.unpack(f"<{len(one)}f", bits)
+        assert all(abs(a - b) < 1e-6 for a, b in zip(floats, one)), floats
+        short = server.get(path, {"input": "Once upon a time", "dimensions": 8})["data"][0]
+        equal(len(short["embedding"]), 8)
+        assert abs(sum(v * v for v in short["embedding"]) - 1) < 1e-4
+        for body, word in [({}, "input"), ({"input": []}, "input"), ({"input": [{}]}, "input"),
+                           ({"input": "a", "dimensions": 9999}, "dimensions"),
+                           ({"input": "a", "encoding_format": "x"}, "encoding_format"),
+                           ({"input": [[99999]]}, "below 512"), ({"input": "a " * 5000}, "text")]:
+            server.refuses(400, word, path=path, body=body)
+
+
 # ---- Requests that make no sense ----
 
 def test_refusals():
@@ -515,7 +545,6 @@ def test_address_in_use():
 
 
 def test_socket():
-    import tempfile
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "wick.sock")
         process = start("serve", MODEL, "--socket", path)

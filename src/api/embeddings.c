@@ -1,0 +1,175 @@
+/* api/embeddings.c: OpenAI's embeddings (platform.openai.com/docs/api-reference/embeddings). One
+ * request at a time has the embedder; all of its texts are computed together. See api.h. */
+#include "api/api.h"
+
+#include <math.h>
+#include <string.h>
+
+struct wk_embedding {
+    const char **texts; /* [n] with sizes, or */
+    size_t *sizes;
+    wk_ids *ids; /* [n], one after the other */
+    size_t n, n_done;
+    bool is_started, is_base64;
+    uint32_t n_dims; /* of each vector */
+    uint64_t n_tokens;
+    float *rows; /* [n, n_embd] */
+};
+
+/* ---- The request ---- */
+
+static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, 0, "embeddings"); }
+
+static wick_status read_text(wick_exchange *x, size_t i, const wk_json *given, wick_error *err) {
+    wk_embedding *const e = x->embedding;
+    wk_ids ids;
+    if (given->kind != WK_JSON_STRING)
+        return wk_fail(err, WICK_ERR_VALUE,
+                       "input must be a text, token ids, or several of either");
+    WK_TRY(wk_ids_of_text(x, given->string, WICK_TOKENIZE_ADD_SPECIAL | WICK_TOKENIZE_PARSE_SPECIAL,
+                          &ids, err));
+    e->texts[i] = given->string.text;
+    e->sizes[i] = given->string.size;
+    e->n_tokens += ids.n;
+    return WICK_OK;
+}
+
+static wick_status read_inputs(wick_exchange *x, wick_error *err) {
+    enum { MOST = 2048 };
+    const wk_json *input = wk_json_get(x->body, "input");
+    if (!input) input = wk_json_get(x->body, "content"); /* llama-server's name */
+    const wk_json *const first = input && input->kind == WK_JSON_ARRAY ? input->child : NULL;
+    const bool is_list = first && first->kind != WK_JSON_NUMBER;
+    const wk_json *item = is_list ? first : input;
+    wk_embedding *const e = x->embedding;
+    e->n = is_list ? input->count : 1;
+    if (!input || (input->kind == WK_JSON_ARRAY && !first) || e->n > MOST)
+        return wk_fail(err, WICK_ERR_VALUE, "input must be 1 to %d texts", MOST);
+    const bool are_ids = item->kind == WK_JSON_ARRAY;
+    e->texts = wk_arena_array(&x->arena, e->n, sizeof *e->texts);
+    e->sizes = wk_arena_array(&x->arena, e->n, sizeof *e->sizes);
+    e->ids = are_ids ? wk_arena_array(&x->arena, e->n, sizeof *e->ids) : NULL;
+    if (!e->texts || !e->sizes || (are_ids && !e->ids)) return fail_memory(err);
+    for (size_t i = 0; i < e->n; i++, item = item->next) {
+        WK_TRY(are_ids ? wk_ids_of_list(x, item, &e->ids[i], err) : read_text(x, i, item, err));
+        if (are_ids) e->n_tokens += e->ids[i].n;
+    }
+    return WICK_OK;
+}
+
+wick_status wk_answer_embeddings(wick_exchange *x, wick_error *err) {
+    const wk_json *const format = wk_json_get(x->body, "encoding_format");
+    wick_model_info info;
+    wick_model_get_info(x->api->model, &info);
+    wk_embedding *const e = x->embedding = wk_arena_array(&x->arena, 1, sizeof *e);
+    if (!e) return fail_memory(err);
+    e->n_dims = info.n_embd;
+    if (format && format->kind != WK_JSON_NULL) {
+        e->is_base64 = format->kind == WK_JSON_STRING && wk_str_is(format->string, "base64");
+        if (!e->is_base64 &&
+            !(format->kind == WK_JSON_STRING && wk_str_is(format->string, "float")))
+            return wk_fail(err, WICK_ERR_VALUE, "encoding_format must be float or base64");
+    }
+    WK_TRY(wk_request_whole(x, "dimensions", 1, info.n_embd, &e->n_dims, err));
+    WK_TRY(read_inputs(x, err));
+    e->rows = wk_arena_array(&x->arena, e->n * info.n_embd, sizeof *e->rows);
+    if (!e->rows) return fail_memory(err);
+    if (x->api->embedder) return WICK_OK;
+    const wick_embedder_desc desc = {.chunk_length = x->api->session.chunk_length};
+    return wick_embedder_open(x->api->model, &desc, &x->api->embedder, err);
+}
+
+/* ---- The answer ---- */
+
+/* The first n_dims numbers, of length 1 again. */
+static void shorten(float *row, uint32_t n_dims) {
+    double sum = 0;
+    for (uint32_t i = 0; i < n_dims; i++) sum += (double)row[i] * row[i];
+    const double scale = sum > 0 ? 1 / sqrt(sum) : 0;
+    for (uint32_t i = 0; i < n_dims; i++) row[i] = (float)(row[i] * scale);
+}
+
+/* float32, little-endian (RFC 4648). */
+static void write_base64(wk_strbuf *to, const float *row, uint32_t n) {
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const size_t size = n * sizeof *row;
+    wk_write_raw(to, "\"");
+    for (size_t i = 0; i < size; i += 3) {
+        uint32_t word = 0;
+        char text[4];
+        for (size_t k = 0; k < 3 && i + k < size; k++) {
+            uint32_t bits;
+            memcpy(&bits, row + (i + k) / sizeof bits, sizeof bits);
+            word |= (bits >> (i + k) % sizeof bits * 8 & 255) << (16 - 8 * k);
+        }
+        for (size_t k = 0; k < 4; k++)
+            text[k] = i + k > size ? '=' : letters[word >> (18 - 6 * k) & 63];
+        wk_strbuf_append(to, text, sizeof text);
+    }
+    wk_strbuf_text(to, "\"");
+}
+
+static void write_vector(wk_strbuf *to, const wk_embedding *e, const float *row) {
+    if (e->is_base64) {
+        write_base64(to, row, e->n_dims);
+        return;
+    }
+    wk_write_open(to, '[');
+    for (uint32_t i = 0; i < e->n_dims; i++) wk_write_number(to, row[i]);
+    wk_write_close(to, ']');
+}
+
+static void write_answer(wick_exchange *x, size_t n_embd) {
+    wk_embedding *const e = x->embedding;
+    wk_strbuf *const to = &x->part;
+    wk_write_raw(to, "{\"object\":\"list\",\"data\":[");
+    for (size_t i = 0; i < e->n; i++) {
+        float *const row = e->rows + i * n_embd;
+        if (e->n_dims < n_embd) shorten(row, e->n_dims);
+        wk_write_raw(to, "{\"object\":\"embedding\"");
+        wk_write_put_whole(to, "index", i);
+        wk_write_key(to, "embedding");
+        write_vector(to, e, row);
+        wk_write_close(to, '}');
+    }
+    wk_write_close(to, ']');
+    wk_write_put(to, "model", x->api->name);
+    wk_write_raw(to, "\"usage\":{");
+    wk_write_put_whole(to, "prompt_tokens", e->n_tokens);
+    wk_write_put_whole(to, "total_tokens", e->n_tokens);
+    wk_write_close(to, '}');
+    wk_write_close(to, '}');
+}
+
+/* ---- Steps ---- */
+
+static wick_status start(const wk_embedding *e, wick_embedder *embedder) {
+    const wk_ids *const ids = e->ids ? &e->ids[e->n_done] : NULL;
+    return ids ? wick_embedder_start_tokens(embedder, ids->ids, ids->n)
+               : wick_embedder_start_texts(embedder, e->texts, e->sizes, e->n);
+}
+
+wick_status wk_embedding_step(wick_exchange *x, wick_error *err) {
+    wk_embedding *const e = x->embedding;
+    wick_embedder *const embedder = x->api->embedder;
+    wick_model_info info;
+    size_t n_rows;
+    if (!e->is_started && start(e, embedder) != WICK_OK) return wick_embedder_error(embedder, err);
+    e->is_started = true;
+    const wick_status status = wick_embedder_poll(embedder);
+    if (status == WICK_PENDING) return WICK_PENDING;
+    if (status != WICK_OK) return wick_embedder_error(embedder, err);
+    wick_model_get_info(x->api->model, &info);
+    const float *const rows = wick_embedder_result(embedder, &n_rows);
+    if (e->n_done + n_rows > e->n)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "the model has no pooling: a vector for each "
+                       "token is no embedding of a text");
+    memcpy(e->rows + e->n_done * info.n_embd, rows, n_rows * info.n_embd * sizeof *rows);
+    e->n_done += n_rows;
+    e->is_started = false;
+    if (e->n_done < e->n) return WICK_PENDING;
+    write_answer(x, info.n_embd);
+    return WICK_OK;
+}
