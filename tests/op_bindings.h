@@ -436,9 +436,10 @@ static inline wick_tensor *run_rope_table(const test_case *c) {
 }
 
 static inline wick_tensor *run_attention(const test_case *c) {
-    const float scale = (float)attr(c, "scale");
-    const wick_attention_desc desc = {.scale = scale == 0 ? FLT_MIN : scale, /* 0: the default */
-                                      .softcap = (float)attr(c, "softcap"),
+    const double scale = attr(c, "scale");
+    const wick_attention_desc desc = {.scale =
+                                          scale == 0 ? (double)FLT_MIN : scale, /* 0: the default */
+                                      .softcap = attr(c, "softcap"),
                                       .window = (int32_t)integer(c, "window"),
                                       .causal = flag(c, "causal"),
                                       .mask = optional(c, "mask"),

@@ -353,8 +353,8 @@ WICK_API wick_tensor *wick_rope_table(wick_tensor *x, wick_tensor *cos, wick_ten
 /* Scaled dot-product attention (Vaswani et al., 2017). Row i of t queries over s keys stands at
  * position i + s - t. */
 typedef struct wick_attention_desc {
-    float scale;    /* 0: 1 / sqrt(d); FLT_MIN weighs all keys alike */
-    float softcap;  /* c > 0: scores become c tanh(score / c) */
+    double scale;   /* 0: 1 / sqrt(d); FLT_MIN weighs all keys alike */
+    double softcap; /* c > 0: scores become c tanh(score / c) */
     int32_t window; /* w > 0: keys w or more positions before the query are not seen */
     bool causal;
     wick_tensor *mask;   /* u8 or bool, broadcast to [b, h, t, s]; 0: not seen */

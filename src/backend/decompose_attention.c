@@ -102,8 +102,8 @@ static wick_status multiply(const attention *a) {
     const wk_view left = split_heads(&q, a->g), right = repeat_groups(&k, repeats, true);
     const wk_view y = split_heads(&a->scores, a->g);
     WK_TRY(emit(a, WK_OP_MATMUL, (wk_params){0}, 3, (const wk_view *[]){&y, &left, &right}));
-    const double cap = (double)a->op->p.attention.softcap;
-    const double scale = (double)a->op->p.attention.scale;
+    const double cap = a->op->p.attention.softcap;
+    const double scale = a->op->p.attention.scale;
     WK_TRY(emit_affine(a, cap > 0 ? scale / cap : scale, &a->scores));
     if (cap <= 0) return WICK_OK;
     const wk_params tanh_of = {.unary.fn = WK_UNARY_TANH};

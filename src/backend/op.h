@@ -339,8 +339,8 @@ typedef union wk_params {
     } linear;              /* linear, linear_experts */
     wk_batch_layout batch; /* of every op that has such an operand: the others begin with it */
     struct {
-        float scale, softcap; /* softcap 0: none */
-        int32_t window;       /* 0: none; else query i sees keys i - window + 1 ... */
+        double scale, softcap; /* softcap 0: none */
+        int32_t window;        /* 0: none; else query i sees keys i - window + 1 ... */
         bool causal;
     } attention;
     struct {

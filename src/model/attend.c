@@ -83,8 +83,8 @@ static wick_tensor *by_text(const wk_pass *pass, wick_tensor *x) {
 static wick_tensor *attend_rows(const wk_pass *pass, const wk_attention_spec *spec,
                                 const wk_queries *of) {
     const wk_kv_rows *const seen = &pass->whole->kv[spec->kv_layer - pass->whole->first];
-    const wick_attention_desc desc = {.scale = spec->scale,
-                                      .softcap = spec->softcap,
+    const wick_attention_desc desc = {.scale = (double)spec->scale,
+                                      .softcap = (double)spec->softcap,
                                       .window = spec->window,
                                       .causal = !spec->is_bidirectional,
                                       .mask = spec->is_bidirectional ? mask_of(pass, spec) : NULL,

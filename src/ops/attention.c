@@ -53,7 +53,7 @@ static bool check_desc(wick_device *device, const wick_attention_desc *desc) {
         return true;
     }
     wk_device_fail(device, WICK_ERR_VALUE, "attention: scale %g, softcap %g, window %d",
-                   (double)desc->scale, (double)desc->softcap, (int)desc->window);
+                   desc->scale, desc->softcap, (int)desc->window);
     return false;
 }
 
@@ -127,7 +127,7 @@ static wick_tensor *attend(wick_tensor *const qkv[3], const wick_attention_desc 
     call.operand[0] = y;
     call.op.view[0] = y->view;
     if (has_rows_first) swap_heads(&call.op.view[0]);
-    call.op.p.attention.scale = d.scale != 0 ? d.scale : 1 / sqrtf((float)n.d);
+    call.op.p.attention.scale = d.scale != 0 ? d.scale : 1 / sqrt((double)n.d);
     call.op.p.attention.softcap = d.softcap;
     call.op.p.attention.window = d.window;
     call.op.p.attention.causal = d.causal;

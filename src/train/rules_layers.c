@@ -227,7 +227,7 @@ static wick_tensor *of_heads(wick_tensor *x) { return wk_along(x, 2); }
 
 static wick_tensor *scores_of(const wk_back *b, wick_tensor *distance) {
     const wk_op *const op = wk_back_op(b);
-    const double scale = (double)op->p.attention.scale, cap = (double)op->p.attention.softcap;
+    const double scale = op->p.attention.scale, cap = op->p.attention.softcap;
     wick_tensor *const keys = repeated(wk_back_source(b, K), wk_src(op, Q)->extent[1]);
     wick_tensor *scores =
         wick_affine(wick_matmul(wk_back_source(b, Q), wick_transpose(keys, 2, 3)), scale, 0);

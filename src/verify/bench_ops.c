@@ -11,7 +11,7 @@ enum { BLOCK_SIZE = 32 };
 static void dense_attention(wk_case *c, const wk_bench_sizes *s) {
     const int64_t queries[4] = {1, s->heads, s->m, s->n}, keys[4] = {1, s->key_heads, s->k, s->n};
     for (int i = 0; i < 4; i++) (void)wk_case_dense(c, i, WICK_F32, 4, i < 2 ? queries : keys);
-    c->op.p.attention.scale = 1 / sqrtf((float)s->n);
+    c->op.p.attention.scale = 1 / sqrt((double)s->n);
     c->op.p.attention.causal = true;
 }
 

@@ -276,7 +276,7 @@ static wick_status bound_attention(const wk_op *op, bool is_fast, wk_heap *heap,
     const int64_t n = wk_src(op, 0)->extent[2] + wk_src(op, 1)->extent[2];
     WK_TRY(take_elements(heap, out));
     return bound_logits(
-        op, (double)op->p.attention.scale,
+        op, op->p.attention.scale,
         largest_if_given(wk_src(op, 4)) + largest_if_given(wk_src(op, 6)) * (double)n, out);
 }
 

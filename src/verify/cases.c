@@ -372,8 +372,9 @@ static void random_attention(wk_case *c) {
     wk_case_add_optional(c, 5, dtype, 4, (const int64_t[]){b, h, t, s});
     wk_case_add_optional(c, 6, dtype, 1, &h);
     wk_case_add_optional(c, 7, dtype, 1, &h);
-    c->op.p.attention.scale = 1 / sqrtf((float)wk_at_least_one(d));
-    c->op.p.attention.softcap = wk_case_chance(c, 30) ? 5 + 20 * wk_rng_uniform(&c->rng) : 0;
+    c->op.p.attention.scale = 1 / sqrt((double)wk_at_least_one(d));
+    c->op.p.attention.softcap =
+        wk_case_chance(c, 30) ? 5 + 20 * (double)wk_rng_uniform(&c->rng) : 0;
     c->op.p.attention.window = wk_case_chance(c, 30) ? 1 + (int32_t)wk_case_below(c, 60) : 0;
     c->op.p.attention.causal = wk_case_chance(c, 50);
 }

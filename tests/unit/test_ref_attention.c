@@ -67,8 +67,8 @@ static double formula(const dense_case *d, int h, int t, int j) {
     for (int l = 0; l < D; l++) {
         logit += (double)d->q[(h * T + t) * D + l] * (double)d->k[(g * S + j) * D + l];
     }
-    logit *= (double)p->attention.scale;
-    const double cap = (double)p->attention.softcap;
+    logit *= p->attention.scale;
+    const double cap = p->attention.softcap;
     if (cap > 0) logit = cap * tanh(logit / cap);
     if (d->has_slopes) logit += (double)d->slopes[h] * (j - i);
     if (d->has_bias) logit += (double)d->bias[at];
@@ -100,10 +100,10 @@ static void dense_attention(void **state) {
                         .has_bias = bits & 2,
                         .has_sinks = bits & 4,
                         .has_slopes = bits & 8};
-        d.c.op.p.attention.scale = 0.7f;
+        d.c.op.p.attention.scale = 0.7;
         d.c.op.p.attention.causal = bits & 16;
         d.c.op.p.attention.window = (bits & 32) != 0 ? 4 : 0;
-        d.c.op.p.attention.softcap = (bits & 64) != 0 ? 0.5f : 0;
+        d.c.op.p.attention.softcap = (bits & 64) != 0 ? 0.5 : 0;
         check_dense(&d);
     }
 }
@@ -203,8 +203,8 @@ static void attend_dense(cached_case *p, int row, float *y) {
     ref_skip(&c);
     REF_ADD(&c, p->sinks, WICK_F32, H);
     REF_ADD(&c, p->slopes, WICK_F32, H);
-    c.op.p.attention.scale = p->c.op.p.cached.scale;
-    c.op.p.attention.softcap = p->c.op.p.cached.softcap;
+    c.op.p.attention.scale = (double)p->c.op.p.cached.scale;
+    c.op.p.attention.softcap = (double)p->c.op.p.cached.softcap;
     c.op.p.attention.window = p->c.op.p.cached.window;
     c.op.p.attention.causal = true;
     ref_run(&c);

@@ -351,7 +351,7 @@ static void make_dense(fixture *f, wk_rng *rng, wick_dtype dtype, const int64_t 
     add_optional(f, rng, with & WITH_BIAS, dtype, 4, (const int64_t[]){b, h, t, s});
     add_optional(f, rng, with & WITH_SINKS, dtype, 1, &h);
     add_optional(f, rng, with & WITH_SLOPES, dtype, 1, &h);
-    f->op.p.attention.scale = 0.3F;
+    f->op.p.attention.scale = 0.3;
 }
 
 static void test_attention_dense(void **state) {
@@ -369,7 +369,7 @@ static void test_attention_dense(void **state) {
             make_dense(&f, &rng, with % 3 == 1 ? WICK_F16 : WICK_F32, extents[i], with);
             f.op.p.attention.causal = (with & WITH_ALL) != 0;
             f.op.p.attention.window = (with & 2 * WITH_ALL) != 0 ? 9 : 0;
-            f.op.p.attention.softcap = (with & 4 * WITH_ALL) != 0 ? 1.5F : 0;
+            f.op.p.attention.softcap = (with & 4 * WITH_ALL) != 0 ? 1.5 : 0;
             /* Results in halves may be rounded the other way. */
             fixture_check(&f, with % 3 == 1 ? 0x1p-10 : slopes_bound);
             fixture_free(&f);

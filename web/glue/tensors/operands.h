@@ -74,7 +74,6 @@ static bool integers_make(operands *in) {
 
 #define T(i) in->tensors[i]
 #define N(i) number(in, i)
-#define F(i) ((float)number(in, i))
 #define I(i) narrow(number(in, i))
 #define L(i) whole(number(in, i))
 #define B(i) (number(in, i) != 0)
@@ -131,8 +130,8 @@ static const wick_rope_desc *rope_desc(operands *in) {
 }
 
 static const wick_attention_desc *attention_desc(operands *in) {
-    in->desc.attention = (wick_attention_desc){.scale = F(0),
-                                               .softcap = F(1),
+    in->desc.attention = (wick_attention_desc){.scale = N(0),
+                                               .softcap = N(1),
                                                .window = I(2),
                                                .causal = B(3),
                                                .mask = T(3),

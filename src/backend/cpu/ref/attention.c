@@ -51,7 +51,7 @@ static void fill_logits(const wk_op *op, const int64_t at[3], const attention_sc
         }
         const wk_row key = wk_row_of(k, (const int64_t[3]){at[0], group, j});
         wk_row_load(&key, 0, key.n, to->row);
-        double logit = (double)op->p.attention.scale * wk_ref_dot(to->q, to->row, key.n);
+        double logit = op->p.attention.scale * wk_ref_dot(to->q, to->row, key.n);
         logit = wk_ref_softcap(logit, op->p.attention.softcap) + slope * (double)(j - i);
         if (bias->buf) {
             const wk_row row = wk_row_of(bias, at);

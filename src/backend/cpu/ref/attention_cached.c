@@ -85,8 +85,8 @@ static void attend(const wk_op *op, const int64_t at[2], const batch_row *row,
         const wk_row key = cache_row(k, row, group, j);
         wk_row_load(&key, 0, key.n, to->row);
         const double logit = (double)op->p.cached.scale * wk_ref_dot(to->q, to->row, key.n);
-        to->logits[j - row->first] =
-            wk_ref_softcap(logit, op->p.cached.softcap) + slope * (double)(j - row->position);
+        to->logits[j - row->first] = wk_ref_softcap(logit, (double)op->p.cached.softcap) +
+                                     slope * (double)(j - row->position);
     }
     double sink = 0;
     if (sinks->buf) sink = wk_ref_of_head(sinks, at[1]);

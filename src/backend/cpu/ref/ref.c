@@ -18,8 +18,8 @@ double wk_ref_dot(const double *a, const double *b, int64_t n) {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-double wk_ref_softcap(double logit, float cap) {
-    return cap > 0 ? (double)cap * tanh(logit / (double)cap) : logit;
+double wk_ref_softcap(double logit, double cap) {
+    return cap > 0 ? cap * tanh(logit / cap) : logit;
 }
 
 double wk_ref_of_head(const wk_view *view, int64_t head) {

@@ -15,7 +15,7 @@ enum { WK_REF_CHUNK = 256 };
 /* Sum of products in float64. */
 double wk_ref_dot(const double *a, const double *b, int64_t n);
 /* cap tanh(logit / cap); cap 0: the logit. */
-double wk_ref_softcap(double logit, float cap);
+double wk_ref_softcap(double logit, double cap);
 /* Element head of an operand [heads]. */
 double wk_ref_of_head(const wk_view *view, int64_t head);
 /* Turns logits into weights that sum to 1; -infinity has weight 0. sink (may be NULL) is one more

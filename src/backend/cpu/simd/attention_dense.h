@@ -17,8 +17,8 @@ static attention dense_attention(const wk_op *op) {
         .e = v->extent[3],
         .width = round_up(v->extent[3], 16),
         .heads = groups > 0 ? wk_src(op, DENSE_Q)->extent[1] / groups : 0,
-        .scale = op->p.attention.scale,
-        .softcap = op->p.attention.softcap,
+        .scale = (float)op->p.attention.scale,
+        .softcap = (float)op->p.attention.softcap,
         .result_dtype = wk_dst(op, 0)->dtype,
     };
 }
