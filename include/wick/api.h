@@ -6,8 +6,9 @@
  *   POST /v1/responses, /v1/responses/input_tokens   OpenAI's, without a store
  *   POST /v1/messages, /v1/messages/count_tokens     Anthropic's
  *   POST /v1/embeddings                              OpenAI's
+ *   POST /completion                                 llama-server's
  *   POST /tokenize, /detokenize, /apply-template     llama-server's
- *   GET  /v1/models, /v1/models/NAME, /health, /props
+ *   GET  /v1/models, /v1/models/NAME, /health, /props, /slots, /metrics
  */
 #ifndef WICK_API_H
 #define WICK_API_H

@@ -1,6 +1,8 @@
 /* api/api.c: exchanges from their request to the end of their answer. See wick/api.h. */
 #include "api/api.h"
 
+#include "sys/clock.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -39,7 +41,8 @@ static const route routes[] = {
     {"POST", "/v1/chat/completions", wk_answer_chat},
     {"POST", "/chat/completions", wk_answer_chat},
     {"POST", "/v1/completions", wk_answer_completion},
-    {"POST", "/completions", wk_answer_completion},
+    {"POST", "/completion", wk_answer_native},
+    {"POST", "/completions", wk_answer_native},
     {"POST", "/v1/embeddings", wk_answer_embeddings},
     {"POST", "/embeddings", wk_answer_embeddings},
     {"POST", "/v1/messages", wk_answer_messages},
@@ -55,6 +58,8 @@ static const route routes[] = {
     {"GET", "/health", wk_answer_health},
     {"GET", "/v1/health", wk_answer_health},
     {"GET", "/props", wk_answer_props},
+    {"GET", "/slots", wk_answer_slots},
+    {"GET", "/metrics", wk_answer_metrics},
 };
 
 /* *status: of HTTP where there is none. */
@@ -74,6 +79,8 @@ static const route *find_route(const wick_request *request, int *status) {
 }
 
 /* ---- Exchanges ---- */
+
+static double seconds_since(uint64_t ns) { return (double)(wk_clock_ns() - ns) * 1e-9; }
 
 static void free_choice(wk_choice *choice) {
     wick_session_close(choice->session);
@@ -216,6 +223,7 @@ wick_status wick_exchange_open(wick_api *api, const wick_request *request, wick_
     wk_arena_init(&x->arena, x->heap, 4096);
     wk_strbuf_init(&x->out, x->heap);
     wk_strbuf_init(&x->part, x->heap);
+    x->opened_ns = wk_clock_ns();
     api->n_opened++;
     wick_exchange **end = &api->first;
     while (*end) end = &(*end)->next;
@@ -299,15 +307,32 @@ static wick_status take_text(wk_choice *choice, const wick_event *event) {
     return WICK_OK;
 }
 
+static void count_choice(wk_totals *totals, const wick_session_stats *stats) {
+    totals->n_prompt += stats->n_prompt - stats->n_reused;
+    totals->n_generated += stats->n_generated;
+    totals->prompt_seconds += stats->prompt_seconds;
+    totals->generate_seconds += stats->generate_seconds;
+}
+
 static void end_choice(wk_choice *choice, wick_end_reason reason) {
     choice->is_over = true;
     choice->reason = reason;
     wick_answer_finish(choice->answer);
     if (choice->answer) take_spans(choice);
     wick_session_get_stats(choice->session, &choice->stats);
+    count_choice(&choice->exchange->api->totals, &choice->stats);
     choice->exchange->style->end(choice);
     wick_session_close(choice->session);
     choice->session = NULL;
+}
+
+static void count_token(wk_choice *choice) {
+    wk_totals *const totals = &choice->exchange->api->totals;
+    if (choice->last_ns > 0)
+        wk_histogram_add(&totals->between, seconds_since(choice->last_ns));
+    else
+        wk_histogram_add(&totals->first, seconds_since(choice->exchange->opened_ns));
+    choice->last_ns = wk_clock_ns();
 }
 
 /* One event of the choice; *has_more: there may be another one. */
@@ -322,6 +347,7 @@ static wick_status step_choice(wk_choice *choice, bool *has_more, wick_error *er
         const wick_status taken = take_text(choice, &event);
         if (taken != WICK_OK) return wk_fail(err, taken, "%s", wick_status_text(taken));
     }
+    if (event.kind == WICK_EVENT_TOKEN) count_token(choice);
     if (event.kind == WICK_EVENT_END) end_choice(choice, event.reason);
     return WICK_OK;
 }
@@ -369,6 +395,7 @@ static void begin_queued(wick_api *api) {
         api->n_queued--;
         api->n_running += n;
         x->state = WK_EXCHANGE_RUNNING;
+        wk_histogram_add(&api->totals.queued, seconds_since(x->opened_ns));
         if (x->is_stream && x->style && x->style->begin) x->style->begin(x);
     }
 }

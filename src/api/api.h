@@ -9,13 +9,28 @@
 #include <wick/api.h>
 #include <wick/embed.h>
 
+/* How often something took how long. */
+enum { WK_N_BUCKETS = 15 };
+typedef struct wk_histogram {
+    uint64_t counts[WK_N_BUCKETS];
+    double sum; /* seconds */
+} wk_histogram;
+
+/* Of all exchanges so far. */
+typedef struct wk_totals {
+    uint64_t n_prompt, n_generated; /* tokens computed */
+    double prompt_seconds, generate_seconds;
+    wk_histogram first, between, queued; /* to the first token, between tokens, in the queue */
+} wk_totals;
+
 struct wick_api {
     wick_model *model;
     wk_heap *heap; /* the model's */
     wk_arena arena;
     wick_session_desc session;
     const char *name;
-    char build[32];                   /* "wick-0.1.0" */
+    char build[32]; /* "wick-0.1.0" */
+    wk_totals totals;
     bool is_encoder;                  /* the model generates no text */
     wick_embedder *embedder;          /* NULL: not asked for yet */
     const wick_exchange *embedding;   /* that has it; NULL: none */
@@ -60,6 +75,7 @@ typedef struct wk_choice {
     wk_strbuf content, reasoning; /* of an answer that is written at its end */
     wk_strbuf calls, logprobs;    /* items of arrays, as JSON */
     wick_session_stats stats;     /* at its end */
+    uint64_t last_ns;             /* of its latest token, by wk_clock_ns; 0: none yet */
 } wk_choice;
 
 /* embeddings.c: texts that become vectors. */
@@ -95,6 +111,7 @@ struct wick_exchange {
     char id[48];
 
     wk_exchange_state state;
+    uint64_t opened_ns; /* by wk_clock_ns */
     bool is_paused;
     int status;
     const char *type;
@@ -163,6 +180,9 @@ wick_status wk_answer_input_tokens(wick_exchange *x, wick_error *err);
 wick_status wk_answer_embeddings(wick_exchange *x, wick_error *err);
 /* WICK_PENDING: there is more to do; WICK_OK: the answer is in part. */
 wick_status wk_embedding_step(wick_exchange *x, wick_error *err);
+wick_status wk_answer_native(wick_exchange *x, wick_error *err);
+wick_status wk_answer_metrics(wick_exchange *x, wick_error *err);
+wick_status wk_answer_slots(wick_exchange *x, wick_error *err);
 wick_status wk_answer_models(wick_exchange *x, wick_error *err);
 wick_status wk_answer_model(wick_exchange *x, wick_error *err);
 wick_status wk_answer_health(wick_exchange *x, wick_error *err);
@@ -187,6 +207,10 @@ void wk_exchange_name(wick_exchange *x, const char *kind);
 void wk_write_head(wick_exchange *x, const char *object);
 /* OpenAI's usage of all choices, as a member of the object being written. */
 void wk_write_usage(wick_exchange *x);
+/* native.c: how fast a choice that is over was, as llama-server shows it. */
+void wk_write_timings(wk_strbuf *to, const wk_choice *choice);
+/* native.c. */
+void wk_histogram_add(wk_histogram *histogram, double seconds);
 /* The tokens of an event as OpenAI's chat has them: an item of `content` of logprobs. */
 void wk_write_logprob(wk_choice *choice, wk_strbuf *to, const wick_event *event);
 const char *wk_finish_reason(const wk_choice *choice);

@@ -148,6 +148,7 @@ static void finish_whole(wick_exchange *x) {
     for (uint32_t i = 0; i < x->n_choices; i++) write_choice(&x->choices[i]);
     wk_write_close(to, ']');
     wk_write_usage(x);
+    wk_write_timings(to, x->choices);
     wk_write_close(to, '}');
     wk_exchange_end(x, 200);
 }
@@ -161,6 +162,7 @@ static void finish(wick_exchange *x) {
         wk_write_head(x, chunk);
         wk_write_close(&x->part, ']');
         wk_write_usage(x);
+        wk_write_timings(&x->part, x->choices);
         wk_write_close(&x->part, '}');
         wk_exchange_event(x, NULL);
     }

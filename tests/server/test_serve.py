@@ -340,6 +340,46 @@ def test_messages():
             assert word in content["error"]["message"], content
 
 
+def test_native():
+    with Server() as server:
+        body = {"prompt": GREEDY["prompt"], "temperature": 0, "n_predict": 12}
+        answer = server.get("/completion", body)
+        equal(answer["content"], server.get(TEXT, {**body, "max_tokens": 12})["choices"][0]["text"])
+        equal((answer["stop"], answer["stop_type"]), (True, "limit"))
+        equal(answer["tokens_predicted"], 12)
+        equal(answer["timings"]["predicted_n"], 12)
+        word = answer["content"].split()[1]
+        stopped = server.get("/completion", {**body, "stop": [word]})
+        equal((stopped["stop_type"], stopped["stopping_word"]), ("word", word))
+        several = server.get("/completion", {**body, "prompt": [GREEDY["prompt"], "One day"]})
+        equal([a["index"] for a in several], [0, 1])
+        listed = server.get("/completion", {**body, "n_probs": 2})["completion_probabilities"]
+        equal([len(p["top_logprobs"]) for p in listed], [2] * 12)
+        connection = server.connect()
+        connection.request("POST", "/completion", json.dumps({**body, "stream": True}))
+        events = [json.loads(e[6:]) for e in
+                  connection.getresponse().read().decode()[:-2].split("\n\n")]
+        connection.close()
+        equal("".join(e["content"] for e in events), answer["content"])
+        equal([e["stop"] for e in events], [False] * (len(events) - 1) + [True])
+
+
+def test_slots_and_metrics():
+    with Server("--parallel", 2) as server:
+        server.get(CHAT, USER)
+        slots = server.get("/slots")
+        equal([s["is_processing"] for s in slots], [False, False])
+        with reading(server):
+            slots = server.get("/slots")
+            equal([s["is_processing"] for s in slots], [True, False])
+        text = server.get("/metrics").decode()
+        values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")
+        assert float(values["llamacpp:tokens_predicted_total"]) >= 16, text
+        assert int(values["vllm:time_to_first_token_seconds_count"]) >= 2, text
+        equal(values['vllm:request_queue_time_seconds_bucket{le="+Inf"}'],
+              values["vllm:request_queue_time_seconds_count"])
+
+
 def test_embeddings():
     with Server() as server:
         path = "/v1/embeddings"
