@@ -157,13 +157,12 @@ static uint32_t round_up_rows(uint32_t n, bool is_fine) {
     return (n + step - 1) / step * step;
 }
 
-/* How many of n tokens go into a batch that has n_before rows and room for most more. Padding is
- * worth it while it is a quarter at most; else as many as make a power of two, the rest later. */
-static uint32_t fit_chunk(uint32_t n_before, uint32_t n, uint32_t most) {
+/* How many of n tokens, with room for most, are a batch of their own. Padding is worth it while it
+ * is a quarter at most; else as many as make a power of two, the rest later. */
+static uint32_t fit_chunk(uint32_t n, uint32_t most) {
     if (n > most) n = most;
-    const uint32_t total = n_before + n, up = wk_round_up_to_power(total);
-    if (up <= CHEAP_ROWS || (up - total) * 4 <= up) return n;
-    return up / 2 > n_before ? up / 2 - n_before : 0;
+    const uint32_t up = wk_round_up_to_power(n);
+    return up <= CHEAP_ROWS || (up - n) * 4 <= up ? n : up / 2;
 }
 
 static uint32_t most_of(const wk_runner *runner, uint32_t chunk_length, wk_outputs outputs) {
@@ -175,7 +174,7 @@ static uint32_t most_of(const wk_runner *runner, uint32_t chunk_length, wk_outpu
 bool wk_batch_is_used(const wk_runner *runner, uint32_t n_rows, wk_outputs outputs) {
     const uint32_t most = most_of(runner, runner->desc.chunk_length, outputs);
     if (runner->desc.is_whole) return wk_round_up_to_power(n_rows < most ? n_rows : most) == n_rows;
-    return wk_round_up_to_power(fit_chunk(0, n_rows, most)) == n_rows;
+    return wk_round_up_to_power(fit_chunk(n_rows, most)) == n_rows;
 }
 
 /* --- Making up a batch --- */
@@ -252,7 +251,8 @@ static uint32_t find_share(const wk_runner *runner, const wk_sequence *s, const 
         if (room_left < most) most = room_left;
     }
     if (is_single(waiting)) return most > 0;
-    return most > 0 ? fit_chunk(f->n_rows, waiting->n, most) : 0;
+    if (f->n_rows == 0) return fit_chunk(waiting->n, most);
+    return waiting->n < most ? waiting->n : most;
 }
 
 /* Where the cache has no room for its tokens now, it is passed over. */
