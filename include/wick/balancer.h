@@ -54,6 +54,14 @@ WICK_API wick_status wick_balancer_open_session(wick_balancer *balancer,
                                                 const wick_session_desc *desc,
                                                 wick_session **session, wick_error *error);
 
+/* The same for a text that will begin with ids [n]: where at least half of them are known from
+ * other sessions' texts, it opens on the replica that knows most of them and need not compute them
+ * again (wick_session_stats.n_reused); the others are tried after that. With desc.choose it is
+ * asked alone. */
+WICK_API wick_status wick_balancer_open_session_for(wick_balancer *balancer, const uint32_t *ids,
+                                                    size_t n, const wick_session_desc *desc,
+                                                    wick_session **session, wick_error *error);
+
 /* Returns how many replicas there are and writes at most capacity, in the order of the models. */
 WICK_API size_t wick_balancer_replicas(const wick_balancer *balancer, wick_replica *out,
                                        size_t capacity);

@@ -1,5 +1,5 @@
 /* llm/balancer.c: see wick/balancer.h. */
-#include "llm/llm.h"
+#include "llm/runner.h"
 
 #include <wick/balancer.h>
 
@@ -151,15 +151,36 @@ static wick_status open_chosen(wick_balancer *b, const wick_session_desc *desc,
     return wk_fail(error, WICK_ERR_CANCELLED, "no device was chosen for the session");
 }
 
+/* The one whose sessions' texts began with most of ids, at least half of them; else the next one in
+ * order. */
+static size_t choose_first(const wick_balancer *b, const uint32_t *ids, uint32_t n) {
+    size_t best = b->n;
+    uint32_t most = n > 0 ? (n - 1) / 2 : 0;
+    for (size_t i = 0; i < b->n; i++) {
+        const uint32_t known = wk_model_count_known(b->members[i].model, ids, n);
+        if (known <= most) continue;
+        best = i;
+        most = known;
+    }
+    return best < b->n ? best : choose_next(b);
+}
+
 wick_status wick_balancer_open_session(wick_balancer *balancer, const wick_session_desc *desc,
                                        wick_session **session, wick_error *error) {
+    return wick_balancer_open_session_for(balancer, NULL, 0, desc, session, error);
+}
+
+wick_status wick_balancer_open_session_for(wick_balancer *balancer, const uint32_t *ids, size_t n,
+                                           const wick_session_desc *desc, wick_session **session,
+                                           wick_error *error) {
     if (session) *session = NULL;
     if (!balancer || !session)
         return wk_fail(error, WICK_ERR_ARGUMENT, "a session needs a balancer and a place to go");
+    if (!ids && n > 0) return wk_fail(error, WICK_ERR_ARGUMENT, "%zu tokens, none given", n);
     wick_balancer *const b = balancer;
     for (size_t i = 0; i < b->n; i++) b->members[i].is_tried = false;
     if (b->desc.choose) return open_chosen(b, desc, session, error);
-    size_t i = choose_next(b);
+    size_t i = choose_first(b, ids, n < INT32_MAX ? (uint32_t)n : INT32_MAX);
     for (;;) {
         wick_error refusal = {0};
         const wick_status status = open_on(b, i, desc, session, &refusal);

@@ -261,7 +261,7 @@ static wick_status add_part(wk_runner *runner, wk_sequence *s, filling *f) {
     if (n == 0) return WICK_OK;
     const wick_status status = wk_sequence_make_room(s, s->n_cached + n);
     if (wk_runner_is_loss(runner, status)) return status;
-    if (status < 0 && !f->refused) {
+    if (status != WICK_OK && !f->refused) {
         f->refused = s;
         f->status = status;
         f->why = *wk_runner_err(runner);
@@ -289,6 +289,16 @@ static wick_status add_parts(wk_runner *runner, bool are_single, filling *f) {
     return WICK_OK;
 }
 
+/* There is no batch, for lack of memory. While a sequence is held its room may come, else never. */
+static void refuse(const wk_runner *runner, filling *f) {
+    bool is_held = false;
+    for (const wk_sequence *s = runner->sequences; s; s = s->next) is_held = is_held || s->is_held;
+    if (f->status == WICK_PENDING && is_held) return;
+    if (f->status == WICK_PENDING)
+        f->status = wk_fail(&f->why, WICK_ERR_OUT_OF_MEMORY, "the cache has no room for the text");
+    wk_sequence_fail(f->refused, f->status, &f->why);
+}
+
 /* Single tokens go first, so that a long prompt delays others by a batch at most. */
 wick_status wk_batch_choose(wk_runner *runner) {
     filling f = {.budget = find_budget(runner)};
@@ -296,7 +306,7 @@ wick_status wk_batch_choose(wk_runner *runner) {
     ask_all(runner);
     WK_TRY(add_parts(runner, true, &f));
     WK_TRY(add_parts(runner, false, &f));
-    if (runner->n_parts == 0 && f.refused) wk_sequence_fail(f.refused, f.status, &f.why);
+    if (runner->n_parts == 0 && f.refused) refuse(runner, &f);
     /* Texts that would be padding are computed like others: as many as are a power of two. */
     while (runner->desc.is_whole && (runner->n_parts & (runner->n_parts - 1)) != 0)
         runner->n_parts--;

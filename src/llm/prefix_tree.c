@@ -58,7 +58,7 @@ uint32_t wk_prefix_find(wk_prefix_tree *tree, uint64_t key, const uint32_t *ids,
         const uint32_t block = find_child(tree, key, parent, ids + n_found, n - n_found, &same);
         if (block == WK_NO_BLOCK) break;
         tree->nodes[block].used = tree->clock;
-        *blocks++ = block;
+        if (blocks) *blocks++ = block;
         n_found += same;
         parent = block;
     }
@@ -90,6 +90,16 @@ uint32_t wk_prefix_add(wk_prefix_tree *tree, uint64_t key, uint32_t parent, cons
     return block;
 }
 
+bool wk_prefix_remove(wk_prefix_tree *tree, uint32_t block) {
+    wk_prefix_node *const node = &tree->nodes[block];
+    if (node->n == 0 || node->child != WK_NO_BLOCK) return false;
+    uint32_t *at = children_of(tree, node->parent);
+    while (*at != block) at = &tree->nodes[*at].sibling;
+    *at = node->sibling;
+    node->n = 0;
+    return true;
+}
+
 uint32_t wk_prefix_drop(wk_prefix_tree *tree, const wk_blocks *blocks) {
     uint32_t oldest = WK_NO_BLOCK;
     for (uint32_t i = 0; i < tree->n; i++) {
@@ -98,10 +108,6 @@ uint32_t wk_prefix_drop(wk_prefix_tree *tree, const wk_blocks *blocks) {
         if (oldest == WK_NO_BLOCK || node->used < tree->nodes[oldest].used) oldest = i;
     }
     if (oldest == WK_NO_BLOCK) return WK_NO_BLOCK;
-    wk_prefix_node *const node = &tree->nodes[oldest];
-    uint32_t *at = children_of(tree, node->parent);
-    while (*at != oldest) at = &tree->nodes[*at].sibling;
-    *at = node->sibling;
-    node->n = 0;
+    (void)wk_prefix_remove(tree, oldest);
     return oldest;
 }

@@ -27,7 +27,8 @@ void wk_prefix_free(wk_heap *heap, wk_prefix_tree *tree);
 /* For n blocks. WICK_ERR_OUT_OF_MEMORY: nothing has changed. */
 wick_status wk_prefix_grow(wk_heap *heap, wk_prefix_tree *tree, uint32_t n, wick_error *err);
 /* The longest beginning of ids [n] that is known under key: how many tokens, in blocks [n /
- * WK_BLOCK_SIZE + 1]; of the last block the first ones, if they do not fill it. */
+ * WK_BLOCK_SIZE + 1], which may be NULL; of the last block the first ones, if they do not fill it.
+ */
 uint32_t wk_prefix_find(wk_prefix_tree *tree, uint64_t key, const uint32_t *ids, uint32_t n,
                         uint32_t *blocks);
 /* n <= WK_BLOCK_SIZE tokens that follow those of parent (WK_NO_BLOCK: that begin a text) are in
@@ -35,6 +36,8 @@ uint32_t wk_prefix_find(wk_prefix_tree *tree, uint64_t key, const uint32_t *ids,
  * them already. */
 uint32_t wk_prefix_add(wk_prefix_tree *tree, uint64_t key, uint32_t parent, const uint32_t *ids,
                        uint32_t n, uint32_t block);
+/* Makes a block unknown that no known text goes on from. False: it is not known, or one does. */
+bool wk_prefix_remove(wk_prefix_tree *tree, uint32_t block);
 /* Takes the block that was used longest ago out of the tree, of those without children that only
  * the tree has (one reference). WK_NO_BLOCK: there is none. */
 uint32_t wk_prefix_drop(wk_prefix_tree *tree, const wk_blocks *blocks);

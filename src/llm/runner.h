@@ -138,6 +138,9 @@ void wk_runners_drop(wick_model *model);
 /* The same, and of those with sequences what none of them has. */
 void wk_runners_trim(wick_model *model);
 
+/* How many of the first tokens of ids are in the cache of one of its runners, without adapters. */
+uint32_t wk_model_count_known(wick_model *model, const uint32_t *ids, uint32_t n);
+
 /* Begins to compile the kernels for batches of *n_rows rows, a power of two, of a sequence that
  * will be opened with this desc. *n_rows becomes the next size, 0 after the last one. A model
  * without weights yet is described by its header. */

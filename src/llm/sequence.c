@@ -209,23 +209,35 @@ static wick_status copy_cell(const wk_runner *runner, int pool, uint32_t from, u
     return WICK_OK;
 }
 
+/* A block that only the tree has beside a sequence, which has no room for a copy. */
+static bool unlearn_block(wk_runner *runner, uint32_t block) {
+    wk_blocks *const pool = &runner->pools[WK_POOL_BLOCKS];
+    if (pool->refs[block] > 2 || !wk_prefix_remove(&runner->prefixes, block)) return false;
+    wk_blocks_give(pool, block);
+    *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
+    return true;
+}
+
 /* The block that the next position goes to, where others have it, too: a copy of its own. */
-static wick_status own_block(wk_sequence *s, int pool, uint32_t index) {
-    wk_share *const share = &s->share[pool];
-    if (index >= share->n || !wk_blocks_is_shared(&s->runner->pools[pool], share->ids[index]))
+static wick_status own_block(wk_sequence *s, uint32_t index) {
+    wk_share *const share = &s->share[WK_POOL_BLOCKS];
+    if (index >= share->n ||
+        !wk_blocks_is_shared(&s->runner->pools[WK_POOL_BLOCKS], share->ids[index]))
         return WICK_OK;
     uint32_t id = 0;
-    WK_TRY(take(s, pool, &id));
-    const wick_status status = copy_cell(s->runner, pool, share->ids[index], id);
+    wick_status status = take(s, WK_POOL_BLOCKS, &id);
+    if (status == WICK_ERR_DEVICE_LOST) return status;
+    if (status != WICK_OK) return unlearn_block(s->runner, share->ids[index]) ? WICK_OK : status;
+    status = copy_cell(s->runner, WK_POOL_BLOCKS, share->ids[index], id);
     const uint32_t unused = status == WICK_OK ? share->ids[index] : id;
     if (status == WICK_OK) share->ids[index] = id;
-    wk_blocks_give(&s->runner->pools[pool], unused);
+    wk_blocks_give(&s->runner->pools[WK_POOL_BLOCKS], unused);
     return status;
 }
 
 wick_status wk_sequence_make_room(wk_sequence *sequence, uint32_t n) {
     if (sequence->runner->desc.is_whole) return WICK_OK;
-    WK_TRY(own_block(sequence, WK_POOL_BLOCKS, sequence->n_cached / WK_BLOCK_SIZE));
+    WK_TRY(own_block(sequence, sequence->n_cached / WK_BLOCK_SIZE));
     for (int pool = 0; pool < WK_POOL_COUNT; pool++)
         WK_TRY(reserve_share(sequence, pool, wanted(sequence, pool, n)));
     return WICK_OK;
@@ -285,6 +297,14 @@ void wk_runners_trim(wick_model *model) {
         while (drop_prefix(runner)) continue;
         wk_snapshots_drop(runner);
     }
+}
+
+uint32_t wk_model_count_known(wick_model *model, const uint32_t *ids, uint32_t n) {
+    uint32_t most = 0;
+    for (wk_runner *runner = model->runners; runner; runner = runner->next)
+        if (runner->has_prefixes)
+            most = larger(most, wk_prefix_find(&runner->prefixes, 0, ids, n, NULL));
+    return most;
 }
 
 /* The cache is taken as it is used: a system that gives more than it has would fail in the middle
@@ -424,7 +444,7 @@ static wick_status adopt(wk_sequence *s, const uint32_t *blocks, uint32_t n) {
     s->is_known = true;
     if (n_full == n_blocks) return WICK_OK;
     memcpy(s->tail, s->runner->prefixes.nodes[blocks[n_full]].tokens, sizeof s->tail);
-    const wick_status status = own_block(s, WK_POOL_BLOCKS, n_full);
+    const wick_status status = own_block(s, n_full);
     if (status == WICK_OK) return WICK_OK;
     s->n_cached = n_full * WK_BLOCK_SIZE;
     give_back(s, WK_POOL_BLOCKS, n_full);

@@ -136,6 +136,50 @@ static void test_speed(void **state) {
     wick_balancer_free(balancer);
 }
 
+static wick_session *open_for(wick_balancer *balancer, const uint32_t *ids, uint32_t n) {
+    static const wick_session_desc desc = {.context_length = 256, .max_tokens = 1};
+    wick_session *session;
+    assert_int_equal(wick_balancer_open_session_for(balancer, ids, n, &desc, &session, NULL),
+                     WICK_OK);
+    return session;
+}
+
+/* A text goes on where half of it was read, though it is the turn of another one. */
+static void test_prefix(void **state) {
+    (void)state;
+    uint32_t ids[205];
+    wick_event event;
+    wick_session_stats stats;
+    wick_session *sessions[3];
+    wick_balancer *const balancer = make(WICK_BALANCE_ROUND_ROBIN);
+    for (uint32_t i = 0; i < 205; i++) ids[i] = 3 + i * 7 % 500;
+    sessions[0] = open_for(balancer, ids, 100);
+    assert_int_equal(n_sessions(balancer, 0), 1);
+    assert_int_equal(wick_session_append_tokens(sessions[0], ids, 100), WICK_OK);
+    do assert_int_equal(wick_session_next(sessions[0], &event), WICK_OK);
+    while (event.kind != WICK_EVENT_END);
+    wick_session_close(sessions[0]);
+    sessions[0] = open_for(balancer, ids, 110);
+    assert_int_equal(n_sessions(balancer, 0), 1);
+    assert_int_equal(wick_session_append_tokens(sessions[0], ids, 110), WICK_OK);
+    do assert_int_equal(wick_session_next(sessions[0], &event), WICK_OK);
+    while (event.kind != WICK_EVENT_END);
+    wick_session_get_stats(sessions[0], &stats);
+    assert_int_equal(stats.n_reused, 100);
+    wick_model_trim(models[0]);                     /* the 110 are those of an open session */
+    sessions[1] = open_for(balancer, ids + 1, 100); /* of another text nothing is known */
+    assert_int_equal(n_sessions(balancer, 1), 1);
+    for (int i = 0; i < 2; i++) wick_session_close(sessions[i]);
+    sessions[2] = open_for(balancer, ids, 205); /* half of it and more */
+    assert_int_equal(n_sessions(balancer, 0), 1);
+    wick_session_close(sessions[2]);
+    wick_model_trim(models[0]);
+    sessions[2] = open_for(balancer, ids, 110);
+    assert_int_equal(n_sessions(balancer, 1), 1);
+    wick_session_close(sessions[2]);
+    wick_balancer_free(balancer);
+}
+
 static size_t choose_last(void *user, const wick_replica *replicas, size_t n) {
     *(size_t *)user += replicas[n - 1].usage.n_sessions;
     return n - 1;
@@ -243,8 +287,9 @@ static void test_bad_input(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_robin), cmocka_unit_test(test_load),
-        cmocka_unit_test(test_speed),       cmocka_unit_test(test_custom),
-        cmocka_unit_test(test_refusal),     cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_speed),       cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_custom),      cmocka_unit_test(test_refusal),
+        cmocka_unit_test(test_bad_input),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -83,10 +83,57 @@ static void test_memory(void **state) {
     close_all(MOST);
 }
 
+/* Two models, each on a device of its own, one of which answers late and out of order: stepped in
+ * turn they compute at the same time, and each gives the text that it gives alone. */
+static void test_two_devices(void **state) {
+    (void)state;
+    char path[1024], want[2][256], got[2][256];
+    wick_device *second;
+    wick_model *models[2] = {model};
+    size_t n_got[2] = {0};
+    const wick_device_desc desc = {.backend = WICK_BACKEND_NULL,
+                                   .null_flags = WICK_NULL_LATE | WICK_NULL_OUT_OF_ORDER};
+    const wick_session_desc on = {.context_length = 128, .max_tokens = 30};
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    assert_int_equal(wick_device_open(&desc, &second, NULL), WICK_OK);
+    assert_int_equal(wick_model_open(second, path, NULL, &models[1], NULL), WICK_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(wick_session_open(models[i], &on, &sessions[i], NULL), WICK_OK);
+        assert_int_equal(wick_session_append_text(sessions[i], i ? "Tom" : "Lily"), WICK_OK);
+        (void)run(sessions[i], want[i], sizeof want[i]);
+        wick_session_reset(sessions[i]);
+        assert_int_equal(wick_session_append_text(sessions[i], i ? "Tom" : "Lily"), WICK_OK);
+    }
+    uint32_t n_ended = 0, n_both = 0;
+    for (bool has_ended[2] = {false, false}; n_ended < 2;) {
+        wick_model_usage usage[2];
+        for (int i = 0; i < 2; i++) {
+            wick_event event;
+            assert_int_equal(wick_session_step(sessions[i], &event), WICK_OK);
+            wick_model_get_usage(models[i], &usage[i]);
+            if (has_ended[i]) continue;
+            memcpy(got[i] + n_got[i], event.text, event.text_size);
+            n_got[i] += event.text_size;
+            has_ended[i] = event.kind == WICK_EVENT_END;
+            n_ended += has_ended[i];
+        }
+        n_both += usage[0].n_running > 0 && usage[1].n_running > 0;
+    }
+    assert_true(n_both > 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(n_got[i], strlen(want[i]));
+        assert_memory_equal(got[i], want[i], n_got[i]);
+        wick_session_close(sessions[i]);
+    }
+    wick_model_close(models[1]);
+    wick_device_close(second);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_allocations),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_two_devices),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
