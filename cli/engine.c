@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Words of the tables below are the enumerations' values. */
 _Static_assert(WICK_MATH_EXACT == 0 && WICK_MATH_FAST == 1, "words of --math");
@@ -88,9 +89,10 @@ static const cli_option engine_options[] = {
      .offset = offsetof(cli_engine_options, low_memory)},
     /* which device and adapters, and for a GPU. */
     {.name = "lora",
-     .argument = "ADAPTER.gguf",
-     .help = "add this low-rank adapter to the model, as 'wick finetune' makes them; may be given "
-             "again",
+     .argument = "ADAPTER[=SCALE]",
+     .help =
+         "add this low-rank adapter to the model: a file of 'wick finetune' or of llama.cpp, or "
+         "a folder of PEFT; may be given again",
      .kind = &cli_list,
      .offset = offsetof(cli_engine_options, adapters)},
     {.name = "backend",
@@ -253,13 +255,28 @@ int cli_engine_load(const cli_engine *engine, const cli_engine_options *options,
     return load(engine->device, source, &desc, path, model);
 }
 
+/* "FILE" or "FILE=SCALE". */
+static int add_adapter(const cli_engine *engine, const char *text) {
+    const char *const equals = strrchr(text, '=');
+    char *end = NULL;
+    float scale = equals != NULL ? strtof(equals + 1, &end) : 1;
+    const bool is_scaled = end != NULL && end > equals + 1 && *end == '\0';
+    if (!is_scaled) scale = 1;
+    cli_path path;
+    const size_t size = is_scaled ? (size_t)(equals - text) : strlen(text);
+    if (size >= sizeof path.text) return cli_error("the path of --lora is too long");
+    memcpy(path.text, text, size);
+    path.text[size] = '\0';
+    wick_error error = {0};
+    const wick_status status = wick_model_add_adapter(engine->model, path.text, scale, &error);
+    return status == WICK_OK ? CLI_OK : cli_report(&error, NULL);
+}
+
 static int add_adapters(const cli_engine *engine, const cli_texts *adapters) {
-    for (size_t i = 0; i < adapters->n; i++) {
-        wick_error error = {0};
-        if (wick_model_add_adapter(engine->model, adapters->items[i], 1, &error) != WICK_OK)
-            return cli_report(&error, NULL);
-    }
-    return CLI_OK;
+    int code = CLI_OK;
+    for (size_t i = 0; i < adapters->n && code == CLI_OK; i++)
+        code = add_adapter(engine, adapters->items[i]);
+    return code;
 }
 
 int cli_engine_open(cli_engine *engine, const cli_engine_options *options,

@@ -7,9 +7,10 @@
 #include "sys/file.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { MAX_SHARDS = 4096 };
+enum { MAX_SHARDS = 4096, MOST_NAME = 64 };
 
 typedef struct shard {
     wk_str name;
@@ -21,7 +22,7 @@ typedef struct shard {
 struct wk_checkpoint {
     wk_heap *heap;
     wk_arena arena;
-    const char *folder, *target;
+    const char *folder, *stem, *target;
     shard *shards; /* [n_shards] */
     size_t n_shards;
     wk_checkpoint_tensor *tensors; /* [n_tensors] */
@@ -120,7 +121,8 @@ static const shard *find_shard(const wk_checkpoint *c, wk_str name) {
 static wick_status open_shards(wk_checkpoint *c, const wk_json *index, wick_error *err) {
     const wk_json *const map = wk_json_get(index, "weight_map");
     if (map == NULL || map->kind != WK_JSON_OBJECT || map->count == 0)
-        return wk_fail(err, WICK_ERR_FORMAT, "model.safetensors.index.json has no weight_map");
+        return wk_fail(err, WICK_ERR_FORMAT, "%s.safetensors.index.json has no weight_map",
+                       c->stem);
     for (const wk_json *item = map->child; item != NULL; item = item->next) {
         if (item->kind != WK_JSON_STRING)
             return wk_fail(err, WICK_ERR_FORMAT, "'%s' in the weight_map is not a file name",
@@ -133,7 +135,7 @@ static wick_status open_shards(wk_checkpoint *c, const wk_json *index, wick_erro
         }
         if (wk_safetensors_find(&find_shard(c, item->string)->header, item->key) == NULL)
             return wk_fail(err, WICK_ERR_FORMAT,
-                           "model.safetensors.index.json: '%s' has no tensor '%s'",
+                           "%s.safetensors.index.json: '%s' has no tensor '%s'", c->stem,
                            wk_str_show(item->string).text, wk_str_show(item->key).text);
     }
     return WICK_OK;
@@ -162,23 +164,27 @@ static wick_status list_tensors(wk_checkpoint *c, wick_error *err) {
  * names. */
 static wick_status open_single(wk_checkpoint *c, wick_error *err) {
     wick_error reason = {0};
-    const wick_status status = open_shard(c, wk_str_of("model.safetensors"), &reason);
+    char *const name = wk_arena_alloc(&c->arena, MOST_NAME);
+    if (name == NULL) return fail_memory(err);
+    snprintf(name, MOST_NAME, "%s.safetensors", c->stem);
+    const wick_status status = open_shard(c, wk_str_of(name), &reason);
     if (!wk_file_is_same(c->folder, c->folder))
         return wk_fail(err, WICK_ERR_NOT_FOUND, "there is no folder '%s'", c->folder);
     if (status != WICK_ERR_NOT_FOUND)
         return status == WICK_OK ? WICK_OK : wk_fail(err, status, "%s", reason.message);
-    return wk_fail(
-        err, status,
-        "'%s' has neither model.safetensors nor model.safetensors.index.json; other forms of "
-        "weights are not supported",
-        c->folder);
+    return wk_fail(err, status,
+                   "'%s' has neither %s.safetensors nor %s.safetensors.index.json; other forms of "
+                   "weights are not supported",
+                   c->folder, c->stem, c->stem);
 }
 
 static wick_status open_all(wk_checkpoint *c, wick_error *err) {
     c->shards = wk_arena_array(&c->arena, MAX_SHARDS, sizeof *c->shards);
     if (c->shards == NULL) return fail_memory(err);
     wk_json *index = NULL;
-    WK_TRY(wk_checkpoint_json(c, &c->arena, "model.safetensors.index.json", false, &index, err));
+    char name[MOST_NAME];
+    snprintf(name, sizeof name, "%s.safetensors.index.json", c->stem);
+    WK_TRY(wk_checkpoint_json(c, &c->arena, name, false, &index, err));
     if (index != NULL)
         WK_TRY(open_shards(c, index, err));
     else
@@ -186,12 +192,13 @@ static wick_status open_all(wk_checkpoint *c, wick_error *err) {
     return list_tensors(c, err);
 }
 
-wick_status wk_checkpoint_open(wk_heap *heap, const char *folder, const char *target,
-                               wk_checkpoint **out, wick_error *err) {
+wick_status wk_checkpoint_open(wk_heap *heap, const char *folder, const char *stem,
+                               const char *target, wk_checkpoint **out, wick_error *err) {
     *out = NULL;
     wk_checkpoint *const c = wk_alloc_zeroed(heap, sizeof *c);
     if (c == NULL) return fail_memory(err);
     c->heap = heap;
+    c->stem = stem;
     c->target = target;
     wk_arena_init(&c->arena, heap, 0);
     char *const copy = wk_arena_alloc(&c->arena, strlen(folder) + 1);

@@ -18,11 +18,12 @@ typedef struct wk_checkpoint_tensor {
     uint64_t size;    /* bytes */
 } wk_checkpoint_tensor;
 
-/* Maps model.safetensors, or all files that model.safetensors.index.json names. target is the file
+/* Maps STEM.safetensors, or all files that STEM.safetensors.index.json names; stem: "model". target
+ * is the file
  * that will be written, borrowed until the last wk_checkpoint_read: WICK_ERR_ARGUMENT there and
  * here where it is a file to read. NULL: none will be. */
-wick_status wk_checkpoint_open(wk_heap *heap, const char *folder, const char *target,
-                               wk_checkpoint **out, wick_error *err);
+wick_status wk_checkpoint_open(wk_heap *heap, const char *folder, const char *stem,
+                               const char *target, wk_checkpoint **out, wick_error *err);
 void wk_checkpoint_close(wk_checkpoint *checkpoint);
 size_t wk_checkpoint_count(const wk_checkpoint *checkpoint);
 const wk_checkpoint_tensor *wk_checkpoint_get(const wk_checkpoint *checkpoint, size_t index);

@@ -271,6 +271,12 @@ wick_status wk_hf_family_find(const wk_json *config, const wk_hf_family **out, w
                    wk_str_show(type->string).text, known);
 }
 
+const wk_hf_family *wk_hf_family_of(const char *architecture) {
+    size_t i = 0;
+    while (i < WK_COUNT(families) && strcmp(families[i].architecture, architecture) != 0) i++;
+    return i < WK_COUNT(families) ? &families[i] : NULL;
+}
+
 /* ---- Renaming ---- */
 
 /* How many digits text begins with; 0: none, or more than 6, too many for a layer or part. */

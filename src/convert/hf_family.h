@@ -74,6 +74,9 @@ bool wk_hf_is_named(const char *keys, wk_str text);
 /* By model_type of config.json. WICK_ERR_UNSUPPORTED names it and lists what is known. */
 wick_status wk_hf_family_find(const wk_json *config, const wk_hf_family **out, wick_error *err);
 
+/* By the architecture in GGUF: the first family of those that share its names. NULL: none. */
+const wk_hf_family *wk_hf_family_of(const char *architecture);
+
 enum { WK_HF_NAME = 96 };
 typedef struct wk_hf_place {
     char name[WK_HF_NAME]; /* in GGUF */

@@ -205,7 +205,7 @@ static wick_status make_row(wick_converting *c, wick_error *err) {
 static wick_status plan(wick_converting *c, const char *folder, const char *out,
                         const wick_convert_desc *desc, wick_error *err) {
     WK_TRY(choose_dtype(desc->type, &c->matrix_dtype, err));
-    WK_TRY(wk_checkpoint_open(&c->heap, folder, out, &c->checkpoint, err));
+    WK_TRY(wk_checkpoint_open(&c->heap, folder, "model", out, &c->checkpoint, err));
     WK_TRY(wk_checkpoint_json(c->checkpoint, &c->arena, "config.json", true, &c->config, err));
     WK_TRY(wk_hf_family_find(c->config, &c->family, err));
     WK_TRY(wk_hf_add_defaults(c->family, c->config, &c->arena, err));

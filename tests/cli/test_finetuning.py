@@ -63,6 +63,13 @@ def test_training():
         assert after["perplexity"] < 0.8 * before["perplexity"], (before, after)
         run = ["run", MODEL, "-p", "The miller", "-n", 12, "--temp", 0]
         assert succeeds(*run) != succeeds(*run, "--lora", adapter)
+        equal(succeeds(*run), succeeds(*run, "--lora", f"{adapter}=0"))
+        half = judged(text, "--lora", f"{adapter}=0.25", "--lora", f"{adapter}=0.25")
+        same = judged(text, "--lora", f"{adapter}=5e-1")
+        assert abs(half["perplexity"] / same["perplexity"] - 1) < 1e-4
+        assert after["perplexity"] < half["perplexity"] < before["perplexity"]
+        fails(1, "not a finite number", arguments=[*run, "--lora", f"{adapter}=nan"])
+        fails(1, "a.gguf=much", arguments=[*run, "--lora", f"{adapter}=much"])
         header = json.loads(succeeds("info", adapter, "--json"))
         assert "adapter" in json.dumps(header)
 
@@ -295,7 +302,7 @@ def test_refusals():
         fails(1, "--resume", "--force", arguments=run)
         fails(1, "finetune.rank", arguments=[*run, "--resume", "--rank", 4])
         succeeds(*run, "--force")
-        fails(1, "no adapter", arguments=["perplexity", MODEL, "-f", text, "--lora", MODEL])
+        fails(1, "not an adapter", arguments=["perplexity", MODEL, "-f", text, "--lora", MODEL])
         lines = Path(folder) / "lines.jsonl"
         lines.write_text('{"prompt": "a", "completion": "b"}\n{"a": 1}\n')
         bad = ["finetune", MODEL, "--data", lines, "-o", Path(folder) / "b.gguf", "-q"]

@@ -438,7 +438,27 @@ static void write_adapter(const char *path) {
     assert_int_equal(wick_file_write_finish(writer, true, NULL), WICK_OK);
 }
 
-static char adapter_path[160];
+/* Likewise, as PEFT has it: [32, 2] and [2, 64]. */
+static void write_peft(const char *config_path, const char *tensors_path) {
+    static const char config[] = "{\"peft_type\": \"LORA\", \"r\": 2, \"lora_alpha\": 4}";
+    static const char header[] =
+        "{\"base_model.model.model.layers.0.self_attn.v_proj.lora_A.weight\": "
+        "{\"dtype\": \"F32\", \"shape\": [2, 64], \"data_offsets\": [0, 512]}, "
+        "\"base_model.model.model.layers.0.self_attn.v_proj.lora_B.weight\": "
+        "{\"dtype\": \"F32\", \"shape\": [32, 2], \"data_offsets\": [512, 768]}}       ";
+    const uint64_t size = (sizeof header - 1) / 8 * 8;
+    float numbers[2 * 64 + 32 * 2];
+    for (int i = 0; i < 2 * 64 + 32 * 2; i++) numbers[i] = (float)(i % 5 - 2) / 4;
+    FILE *const file = fopen(config_path, "wb"), *const tensors = fopen(tensors_path, "wb");
+    assert_int_equal(fwrite(config, 1, sizeof config - 1, file), sizeof config - 1);
+    assert_int_equal(fwrite(&size, sizeof size, 1, tensors), 1);
+    assert_int_equal(fwrite(header, 1, size, tensors), size);
+    assert_int_equal(fwrite(numbers, 1, sizeof numbers, tensors), sizeof numbers);
+    fclose(file);
+    fclose(tensors);
+}
+
+static char adapter_paths[2][160]; /* a GGUF file, and the config of a folder */
 
 /* Two of them, of which the second one makes more room for both. */
 static wick_status adapt(outcome *out, wick_error *error) {
@@ -446,7 +466,7 @@ static wick_status adapt(outcome *out, wick_error *error) {
     wick_lora *loras[2] = {NULL};
     wick_status status = wick_session_open(model, &greedy, &session, error);
     for (int i = 0; i < 2 && status == WICK_OK; i++)
-        status = wick_lora_open(model, adapter_path, &loras[i], error);
+        status = wick_lora_open(model, adapter_paths[i], &loras[i], error);
     if (status == WICK_OK) {
         const wick_lora_use uses[] = {{loras[0], 1}, {loras[1], -0.5F}};
         status = keep(session, wick_session_set_loras(session, uses, 2), error);
@@ -621,10 +641,15 @@ static void test_sessions(void **state) {
 
 static void test_adapters(void **state) {
     (void)state;
-    snprintf(adapter_path, sizeof adapter_path, "%s/adapter.gguf", folder);
-    write_adapter(adapter_path);
+    char tensors[160];
+    snprintf(adapter_paths[0], sizeof adapter_paths[0], "%s/adapter.gguf", folder);
+    snprintf(adapter_paths[1], sizeof adapter_paths[1], "%s/adapter_config.json", folder);
+    snprintf(tensors, sizeof tensors, "%s/adapter_model.safetensors", folder);
+    write_adapter(adapter_paths[0]);
+    write_peft(adapter_paths[1], tensors);
     fail_everywhere(adapt, 40);
-    assert_int_equal(unlink(adapter_path), 0);
+    for (int i = 0; i < 2; i++) assert_int_equal(unlink(adapter_paths[i]), 0);
+    assert_int_equal(unlink(tensors), 0);
 }
 
 #define TEST(name, run, n_at_least)                                                                \
