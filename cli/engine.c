@@ -6,6 +6,7 @@
 #include "embedded_model.h"
 #include "hush.h"
 #include "interrupt.h"
+#include "lora.h"
 #include "memory_hint.h"
 #include "progress.h"
 #include "pull.h"
@@ -15,7 +16,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Words of the tables below are the enumerations' values. */
 _Static_assert(WICK_MATH_EXACT == 0 && WICK_MATH_FAST == 1, "words of --math");
@@ -255,27 +255,17 @@ int cli_engine_load(const cli_engine *engine, const cli_engine_options *options,
     return load(engine->device, source, &desc, path, model);
 }
 
-/* "FILE" or "FILE=SCALE". */
-static int add_adapter(const cli_engine *engine, const char *text) {
-    const char *const equals = strrchr(text, '=');
-    char *end = NULL;
-    float scale = equals != NULL ? strtof(equals + 1, &end) : 1;
-    const bool is_scaled = end != NULL && end > equals + 1 && *end == '\0';
-    if (!is_scaled) scale = 1;
-    cli_path path;
-    const size_t size = is_scaled ? (size_t)(equals - text) : strlen(text);
-    if (size >= sizeof path.text) return cli_error("the path of --lora is too long");
-    memcpy(path.text, text, size);
-    path.text[size] = '\0';
-    wick_error error = {0};
-    const wick_status status = wick_model_add_adapter(engine->model, path.text, scale, &error);
-    return status == WICK_OK ? CLI_OK : cli_report(&error, NULL);
-}
-
 static int add_adapters(const cli_engine *engine, const cli_texts *adapters) {
-    int code = CLI_OK;
-    for (size_t i = 0; i < adapters->n && code == CLI_OK; i++)
-        code = add_adapter(engine, adapters->items[i]);
+    if (adapters->n == 0) return CLI_OK;
+    cli_loras *const loras = cli_read_loras(adapters);
+    int code = loras != NULL ? CLI_OK : CLI_FAILURE;
+    for (size_t i = 0; code == CLI_OK && i < loras->n; i++) {
+        const wick_merge *const lora = &loras->items[i];
+        wick_error error = {0};
+        if (wick_model_add_adapter(engine->model, lora->path, lora->scale, &error) != WICK_OK)
+            code = cli_report(&error, NULL);
+    }
+    free(loras);
     return code;
 }
 

@@ -1,14 +1,17 @@
 /* quantize.c: `wick quantize`: a model file with smaller types. */
 #include "cli.h"
 #include "interrupt.h"
+#include "lora.h"
 #include "progress.h"
 #include "text_out.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct quantize_options {
     const char *in, *out, *type, *imatrix;
+    cli_texts adapters;
     uint32_t n_threads;
     bool force;
 } quantize_options;
@@ -34,6 +37,11 @@ static const cli_option options[] = {
      .help = "importance matrix: how much each channel matters, from 'wick imatrix'",
      .kind = &cli_in,
      .offset = offsetof(quantize_options, imatrix)},
+    {.name = "lora",
+     .argument = "ADAPTER[=SCALE]",
+     .help = "add this low-rank adapter to the weights that are written; may be given again",
+     .kind = &cli_list,
+     .offset = offsetof(quantize_options, adapters)},
     {.name = "threads",
      .letter = 't',
      .argument = "N",
@@ -146,13 +154,20 @@ static int fail_type(const quantize_options *o, const wick_error *error) {
 
 static int run(void *given) {
     const quantize_options *const o = given;
-    const wick_quantize_desc desc = {
-        .type = o->type, .imatrix = o->imatrix, .n_threads = o->n_threads, .replace = o->force};
+    cli_loras *const loras = cli_read_loras(&o->adapters);
+    if (loras == NULL) return CLI_FAILURE;
+    const wick_quantize_desc desc = {.type = o->type,
+                                     .imatrix = o->imatrix,
+                                     .adapters = loras->items,
+                                     .n_adapters = loras->n,
+                                     .n_threads = o->n_threads,
+                                     .replace = o->force};
     cli_watch_interrupt(); /* the temporary file must not stay */
     cli_keep_closed_pipe();
     wick_quantizing *quantizing = NULL;
     wick_error error = {0};
     const wick_status status = wick_quantize_start(o->in, o->out, &desc, &quantizing, &error);
+    free(loras);
     if (status == WICK_ERR_VALUE) return fail_type(o, &error);
     if (status != WICK_OK)
         return cli_report_file(&error, status == WICK_ERR_FORMAT ? o->in : NULL,

@@ -15,11 +15,20 @@ extern "C" {
  * index is out of range. Static storage. */
 WICK_API const char *wick_quantize_type(size_t index);
 
+/* An adapter (wick/lora.h: GGUF or PEFT's) that becomes part of the weights: W + scale alpha / rank
+ * B A. */
+typedef struct wick_merge {
+    const char *path;
+    float scale; /* 1: as it was trained */
+} wick_merge;
+
 typedef struct wick_quantize_desc {
     const char *type;    /* one of wick_quantize_type, in upper or lower case */
     const char *imatrix; /* a file by wick_imatrix_start; NULL: all channels matter the same */
-    uint32_t n_threads;  /* 0: one for each processor */
-    bool replace;        /* an existing file is replaced; else it is WICK_ERR_STATE */
+    const wick_merge *adapters; /* [n_adapters], borrowed until start returns */
+    size_t n_adapters;
+    uint32_t n_threads; /* 0: one for each processor */
+    bool replace;       /* an existing file is replaced; else it is WICK_ERR_STATE */
 } wick_quantize_desc;
 
 /* What becomes of a tensor. */
@@ -36,8 +45,9 @@ typedef struct wick_quantizing wick_quantizing;
 /* Reads the header of the file in, or of the file in parts that it belongs to, decides the type of
  * every tensor, and begins to write out under a temporary name beside it. Metadata is carried over.
  * WICK_ERR_VALUE: the type is not known, WICK_ERR_ARGUMENT: out is in, a part of it or the imatrix,
- * WICK_ERR_FORMAT: the importance matrix does not fit the model; else like wick_file_open and
- * wick_file_write_start. */
+ * WICK_ERR_FORMAT: the importance matrix does not fit the model; WICK_ERR_UNSUPPORTED: a tensor
+ * that an adapter changes keeps a type that cannot be encoded; else like wick_lora_open,
+ * wick_file_open and wick_file_write_start. */
 WICK_API wick_status wick_quantize_start(const char *in, const char *out,
                                          const wick_quantize_desc *desc,
                                          wick_quantizing **quantizing, wick_error *error);

@@ -1,4 +1,6 @@
 /* convert/lora.c: adapters of a model from paths: GGUF files, and what PEFT has. */
+#include "convert/lora.h"
+
 #include "convert/peft.h"
 #include "core/status.h"
 #include "source/file.h"
@@ -6,14 +8,16 @@
 
 #include <string.h>
 
-/* out NULL: for all sessions. */
+/* out NULL: for all sessions. is_read: the values alone. */
 typedef struct target {
     wick_model *model;
     float scale;
     wick_lora **out;
+    bool is_read;
 } target;
 
 static wick_status add(const target *to, const wk_adapter_file *from, wick_error *err) {
+    if (to->is_read) return wk_adapter_read_file(to->model, from, to->scale, to->out, err);
     return to->out != NULL ? wk_adapter_open_file(to->model, from, to->out, err)
                            : wk_adapter_add_file(to->model, from, to->scale, err);
 }
@@ -57,6 +61,12 @@ static wick_status add_adapter(const target *to, const char *path, wick_error *e
     wick_error reason = {.status = WICK_OK};
     const wick_status status = add_path(to, path, &reason);
     return status == WICK_OK ? WICK_OK : wk_fail_in_file(error, path, &reason);
+}
+
+wick_status wk_lora_read(wick_model *model, const char *path, float scale, wick_lora **out,
+                         wick_error *err) {
+    const target to = {.model = model, .scale = scale, .out = out, .is_read = true};
+    return add_adapter(&to, path, err);
 }
 
 wick_status wick_model_add_adapter(wick_model *model, const char *path, float scale,

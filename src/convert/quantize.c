@@ -4,6 +4,7 @@
 #include <wick/convert.h>
 
 #include "convert/importance.h"
+#include "convert/merging.h"
 #include "convert/mix.h"
 #include "llm/llm.h"
 #include "quant/block.h"
@@ -34,7 +35,8 @@ typedef struct piece {
     int64_t n_matrices;
     uint8_t *source, *target; /* blocks */
     float *decoded;
-    int64_t *bad; /* [threads]: the first element that cannot be encoded, else n */
+    const wk_merging *merging; /* what changes the tensor; NULL: nothing does */
+    int64_t *bad;              /* [threads]: the first element that cannot be encoded, else n */
 } piece;
 
 struct wick_quantizing {
@@ -43,6 +45,7 @@ struct wick_quantizing {
     const wk_gguf *gguf;
     const wk_mix *mix;
     wk_importance *importance;
+    wk_merging *merging;
     wick_quantize_tensor *plan; /* [gguf->n_tensors] */
     wick_file_writer *writer;
     wk_pool *pool;
@@ -79,6 +82,11 @@ static wick_status plan_tensor(wick_quantizing *q, const wk_mix_model *model,
     planned->dtype = wk_mix_dtype(q->mix, model, tensor, &planned->is_fallback);
     if (is_encoded(planned) && q->importance != NULL)
         WK_TRY(wk_importance_check(q->importance, tensor, &planned->has_importance, err));
+    if (q->merging != NULL && !wk_can_encode(planned->dtype) &&
+        wk_merging_begin(q->merging, tensor))
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "an adapter changes the tensor '%s', which cannot be encoded as %s",
+                       tensor->name.text, wick_dtype_name(planned->dtype));
     if (!wk_dtype_bytes(planned->dtype, elements_of(tensor), &planned->size))
         return wk_fail(err, WICK_ERR_SHAPE, "tensor '%s' is too large", tensor->name.text);
     q->total_bytes += tensor->size;
@@ -213,6 +221,9 @@ static wick_status start(wick_quantizing *q, const char *in, const char *out,
     q->gguf = wk_file_gguf(q->file);
     if (desc->imatrix != NULL)
         WK_TRY(wk_importance_open(&q->heap, desc->imatrix, &q->importance, err));
+    if (desc->n_adapters > 0)
+        WK_TRY(
+            wk_merging_open(&q->heap, q->gguf, desc->adapters, desc->n_adapters, &q->merging, err));
     WK_TRY(plan_tensors(q, err));
     WK_TRY(make_buffers(q, desc->n_threads, err));
     return start_writer(q, out, desc, err);
@@ -223,6 +234,7 @@ static void free_quantizing(wick_quantizing *q) {
     wk_pool_free(q->pool);
     if (q->buffer != NULL) wk_free_aligned(&q->heap, q->buffer, q->buffer_bytes);
     wk_importance_close(q->importance);
+    wk_merging_close(q->merging);
     if (q->plan != NULL) wk_free(&q->heap, q->plan, q->gguf->n_tensors * sizeof *q->plan);
     wick_file_close(q->file);
     wk_heap heap = q->heap; /* q lies in it */
@@ -282,6 +294,8 @@ static void encode_items(void *argument, int worker, int64_t first_item, int64_t
     const int64_t begin = first_item * ITEM;
     const int64_t end = end_item * ITEM < p->n ? end_item * ITEM : p->n;
     wk_decoder(p->from)(p->source + bytes_of(p->from, begin), p->decoded + begin, end - begin);
+    if (p->merging != NULL)
+        wk_merging_add(p->merging, p->first + begin, end - begin, p->decoded + begin);
     const int64_t bad = begin + wk_find_unencodable(p->to, p->decoded + begin, end - begin);
     if (bad == end)
         encode_rows(p, begin, end);
@@ -315,7 +329,7 @@ static wick_status work_on(wick_quantizing *q, const wick_quantize_tensor *plann
     const size_t size = (size_t)bytes_of(p->from, p->n);
     const uint64_t offset = tensor->offset + (uint64_t)bytes_of(p->from, p->first);
     WK_TRY(wick_file_read(q->file, offset, p->source, size, err));
-    if (p->from == p->to) {
+    if (p->from == p->to && p->merging == NULL) {
         WK_TRY(wick_file_write(q->writer, p->source, size, err));
     } else {
         WK_TRY(encode_piece(q, planned, err));
@@ -335,6 +349,8 @@ static wick_status begin_tensor(wick_quantizing *q, const wick_quantize_tensor *
     p->per_matrix = shape->rank == 3 ? p->row * shape->extent[1] : elements_of(planned->tensor);
     p->importance = NULL;
     p->n_matrices = 1;
+    p->merging =
+        q->merging != NULL && wk_merging_begin(q->merging, planned->tensor) ? q->merging : NULL;
     if (!planned->has_importance) return WICK_OK;
     return wk_importance_read(q->importance, planned->tensor, &p->importance, &p->n_matrices, err);
 }

@@ -92,36 +92,49 @@ wick_status wk_adapter_add_file(wick_model *model, const wk_adapter_file *from, 
 
 /* ---- For sessions that choose it ---- */
 
-static void free_lora(wick_lora *lora) {
+void wk_lora_free(wick_lora *lora) {
+    if (lora == NULL) return;
     wick_model *const model = lora->model;
     if (lora->adapter != NULL) wk_adapter_remove(model->model, lora->adapter);
     wk_free(model->heap, lora, sizeof *lora);
 }
 
-static wick_status read_lora(wick_lora *lora, const wk_adapter_file *from, wick_error *err) {
-    wick_model *const model = lora->model;
-    wk_adapting a = {.model = model, .lora = lora, .scale = 1, .checksum = WK_CHECKSUM_BEGIN};
-    WK_TRY(wk_adapter_make(model->model, &lora->adapter, err));
+static wick_status read_lora(wick_lora *lora, const wk_adapter_file *from, float scale,
+                             wick_error *err) {
+    wk_adapting a = {
+        .model = lora->model, .lora = lora, .scale = scale, .checksum = WK_CHECKSUM_BEGIN};
+    WK_TRY(wk_adapter_make(lora->model->model, &lora->adapter, err));
     WK_TRY(read_all(&a, from, err));
     lora->n_pairs = (uint32_t)a.n_made;
     lora->checksum = a.checksum;
     lora->bytes = a.bytes;
-    wick_error failure = {.status = WICK_OK};
-    const wk_model_errors before = wk_model_borrow(model, &failure);
-    const wick_status status = wk_adapter_load(model->model, lora->adapter);
-    wk_model_give_back(model, before);
-    return wk_pass_on(err, status, &failure);
+    return WICK_OK;
+}
+
+wick_status wk_adapter_read_file(wick_model *model, const wk_adapter_file *from, float scale,
+                                 wick_lora **out, wick_error *err) {
+    wick_lora *const lora = wk_alloc_zeroed(model->heap, sizeof *lora);
+    if (lora == NULL) return wk_fail_memory(err, sizeof *lora, 0, "an adapter");
+    lora->model = model;
+    const wick_status status = read_lora(lora, from, scale, err);
+    if (status == WICK_OK)
+        *out = lora;
+    else
+        wk_lora_free(lora);
+    return status;
 }
 
 wick_status wk_adapter_open_file(wick_model *model, const wk_adapter_file *from, wick_lora **out,
                                  wick_error *err) {
-    wick_lora *const lora = wk_alloc_zeroed(model->heap, sizeof *lora);
-    if (lora == NULL) return wk_fail_memory(err, sizeof *lora, 0, "an adapter");
-    lora->model = model;
-    const wick_status status = read_lora(lora, from, err);
+    wick_lora *lora;
+    WK_TRY(wk_adapter_read_file(model, from, 1, &lora, err));
+    wick_error failure = {.status = WICK_OK};
+    const wk_model_errors before = wk_model_borrow(model, &failure);
+    const wick_status status = wk_adapter_load(model->model, lora->adapter);
+    wk_model_give_back(model, before);
     if (status != WICK_OK) {
-        free_lora(lora);
-        return status;
+        wk_lora_free(lora);
+        return wk_pass_on(err, status, &failure);
     }
     lora->next = model->loras;
     *out = model->loras = lora;
@@ -138,7 +151,7 @@ wick_status wick_lora_close(wick_lora *lora, wick_error *error) {
     while (*at != lora) at = &(*at)->next;
     *at = lora->next;
     lora->model->info.weight_bytes -= lora->bytes;
-    free_lora(lora);
+    wk_lora_free(lora);
     return WICK_OK;
 }
 

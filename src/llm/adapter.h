@@ -37,6 +37,10 @@ wick_status wk_adapter_add_file(wick_model *model, const wk_adapter_file *from, 
                                 wick_error *err);
 wick_status wk_adapter_open_file(wick_model *model, const wk_adapter_file *from, wick_lora **out,
                                  wick_error *err);
+/* Its values, on no device: not the model's, to be freed. */
+wick_status wk_adapter_read_file(wick_model *model, const wk_adapter_file *from, float scale,
+                                 wick_lora **out, wick_error *err);
+void wk_lora_free(wick_lora *lora);
 /* desc.scale: alpha / rank or the like. */
 wick_status wk_adapting_add(wk_adapting *adapting, const wk_factors_desc *desc, wick_error *err);
 /* Before their values are read: whether factors a [rank, k] and b [n, rank] fit the weight. */

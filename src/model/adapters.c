@@ -7,7 +7,7 @@
  *   b        zeros  b1     b2    zeros  without an adapter, and all numbers that are free.
  *
  * With them the products are those of experts: a row's bits do not depend on the other rows. */
-#include "model/model_struct.h"
+#include "model/weight_table.h"
 
 #include "core/status.h"
 #include "core/str.h"
@@ -67,6 +67,12 @@ static bool is_used(const wk_model *model, uint32_t layer, int weight) {
     const wk_adapter *adapter = model->adapters;
     while (adapter != NULL && find(adapter, layer, weight) == NULL) adapter = adapter->next;
     return adapter != NULL;
+}
+
+const wk_factors *wk_adapter_find(const wk_model *model, const wk_adapter *adapter,
+                                  wick_string name) {
+    const wk_weight_place at = wk_weight_find(model, name);
+    return at.is_in_layer && !at.is_bias ? find(adapter, at.layer, at.id) : NULL;
 }
 
 static void drop_tensors(wk_stack *s) {

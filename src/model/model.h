@@ -120,6 +120,9 @@ wick_status wk_adapter_make(wk_model *model, wk_adapter **out, wick_error *err);
 /* Until it is loaded. As wk_model_add_factors. */
 wick_status wk_adapter_add(const wk_model *model, wk_adapter *adapter, const wk_factors_desc *desc,
                            wk_factors **out, wick_error *err);
+/* Its factors of the weight of this name; NULL: none. */
+const wk_factors *wk_adapter_find(const wk_model *model, const wk_adapter *adapter,
+                                  wick_string name);
 /* To the devices, from where batches are computed with it. Where a batch is running, it goes on as
  * it began. On failure a device holds the sentence. */
 wick_status wk_adapter_load(wk_model *model, const wk_adapter *adapter);

@@ -68,6 +68,12 @@ def test_training():
         same = judged(text, "--lora", f"{adapter}=5e-1")
         assert abs(half["perplexity"] / same["perplexity"] - 1) < 1e-4
         assert after["perplexity"] < half["perplexity"] < before["perplexity"]
+        merged = Path(folder) / "merged.gguf"
+        succeeds("quantize", MODEL, merged, "F32", "--lora", f"{adapter}=0.5")
+        written = json.loads(succeeds("perplexity", merged, "-f", text, "-c", 32, "--json"))
+        assert abs(written["perplexity"] / same["perplexity"] - 1) < 1e-4, (written, same)
+        fails(1, "not an adapter", arguments=["quantize", MODEL, merged, "F32", "--force",
+                                              "--lora", MODEL])
         fails(1, "not a finite number", arguments=[*run, "--lora", f"{adapter}=nan"])
         fails(1, "a.gguf=much", arguments=[*run, "--lora", f"{adapter}=much"])
         header = json.loads(succeeds("info", adapter, "--json"))

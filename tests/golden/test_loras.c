@@ -214,11 +214,27 @@ static void open_lora(wick_model *model, const char *path, wick_lora **out) {
     if (wick_lora_open(model, path, out, &error) != WICK_OK) fail_msg("%s", error.message);
 }
 
-/* Another model that has the first adapter whole. */
-static void check_whole(wick_device *device, const char *path, const char *lora) {
+static void merge(const char *path, const char *lora, const char *to) {
+    const wick_merge adapter = {lora, 1};
+    const wick_quantize_desc desc = {
+        .type = "F32", .adapters = &adapter, .n_adapters = 1, .n_threads = 1, .replace = true};
+    wick_quantizing *quantizing;
+    wick_error error = {.status = WICK_OK};
+    if (wick_quantize_start(path, to, &desc, &quantizing, &error) != WICK_OK)
+        fail_msg("%s", error.message);
+    while (wick_quantize_poll(quantizing, NULL, &error) == WICK_PENDING) continue;
+    assert_int_equal(wick_quantize_finish(quantizing, true, &error), WICK_OK);
+}
+
+/* Another model that has the first adapter whole, or in its weights. */
+static void check_whole(wick_device *device, const char *path, const char *lora, bool is_merged) {
     wick_model *model;
-    assert_int_equal(wick_model_open(device, path, NULL, &model, NULL), WICK_OK);
-    assert_int_equal(wick_model_add_adapter(model, lora, 1, NULL), WICK_OK);
+    char merged[80];
+    snprintf(merged, sizeof merged, "/tmp/wick-merged-%ld.gguf", (long)getpid());
+    if (is_merged) merge(path, lora, merged);
+    assert_int_equal(wick_model_open(device, is_merged ? merged : path, NULL, &model, NULL),
+                     WICK_OK);
+    if (!is_merged) assert_int_equal(wick_model_add_adapter(model, lora, 1, NULL), WICK_OK);
     double most = 0;
     for (size_t i = 0; i < N_PROMPTS; i++) {
         text t = texts[1][i];
@@ -231,9 +247,11 @@ static void check_whole(wick_device *device, const char *path, const char *lora)
             most = fmax(most, fabs((double)(found[k].logprob - t.tokens[k].logprob)));
         assert_int_equal(found[0].id, t.tokens[0].id);
     }
-    print_message("%s: for the whole model at most %.1e off\n", path, most);
+    print_message("%s: %s at most %.1e off\n", path, is_merged ? "merged" : "for all sessions",
+                  most);
     assert_true(most < 1e-4);
     wick_model_close(model);
+    if (is_merged) unlink(merged);
 }
 
 static void check_model(const char *path, const wick_device_desc *desc, uint32_t n_acts) {
@@ -257,7 +275,10 @@ static void check_model(const char *path, const wick_device_desc *desc, uint32_t
     }
     for (uint32_t i = 0; i < N_ACTORS; i++) wick_session_close(actors[i].session);
     check_use(model);
-    if (desc->math == WICK_MATH_EXACT) check_whole(device, path, files[0]);
+    if (desc->math == WICK_MATH_EXACT) {
+        check_whole(device, path, files[0], false);
+        check_whole(device, path, files[0], true);
+    }
     for (size_t i = 0; i < N_LORAS; i++) {
         if (i < 2) assert_int_equal(wick_lora_close(loras[i], NULL), WICK_OK);
         unlink(files[i]);
