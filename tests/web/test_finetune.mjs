@@ -54,7 +54,43 @@ async function checkTraining(wick) {
   await model.addAdapter(adapter, -1);
   assert.equal(await continued(model), before); // one takes back what the other does
   await model.close();
-  return { after, losses: steps.map(({ loss }) => loss) };
+  const texts = await checkAdapters(wick, adapter);
+  return { after, texts, losses: steps.map(({ loss }) => loss) };
+}
+
+/** Sessions with an adapter, with half of it and without one, at the same time. */
+async function checkAdapters(wick, bytes) {
+  const model = await load(wick), options = { temperature: 0, maxTokens: 12 };
+  const plain = await model.session(options), before = await plain.generate("The miller").text();
+  const adapter = await model.loadAdapter(bytes), other = await model.loadAdapter(bytes);
+  const choices = [[], [{ adapter }], [{ adapter, scale: 0.5 }, { adapter: other, scale: 0.5 }]];
+  const sessions = await Promise.all(choices.map(async (choice) => {
+    const session = await model.session(options);
+    await session.setAdapters(choice);
+    return session;
+  }));
+  const texts = await Promise.all(sessions.map((session) => session.generate("The miller").text()));
+  assert.equal(texts[0], before);
+  assert.notEqual(texts[1], before);
+  await rejects(adapter.close(), "STATE", /open sessions/);
+  const copy = await sessions[1].fork();
+  assert.equal(await copy.generate("").text(), await sessions[1].generate("").text());
+  await plain.reset();
+  await plain.setAdapters([{ adapter: other }]);
+  assert.equal(await plain.generate("The miller").text(), texts[1]);
+  await rejects(plain.setAdapters([{ adapter: other, scale: NaN }]), "VALUE", /finite/);
+  await rejects(plain.setAdapters(adapter), "ARGUMENT", /array/);
+  await rejects(plain.setAdapters([adapter]), "ARGUMENT", /loadAdapter/);
+  await rejects(model.loadAdapter("file"), "ARGUMENT", /bytes of a file/);
+  await rejects(model.loadAdapter(bytes.slice(0, 500)), "FORMAT", /./);
+  for (const session of [plain, copy, ...sessions]) await session.close();
+  await adapter.close();
+  await rejects(copy.setAdapters([]), "STATE", /closed/);
+  const late = await model.session(options);
+  await rejects(late.setAdapters([{ adapter }]), "STATE", /the adapter is closed/);
+  await late.setAdapters([{ adapter: other }]);
+  await model.close(); // with session and adapter
+  return texts;
 }
 
 let onCpu;

@@ -274,6 +274,18 @@ export class Engine {
     this.#models.addAdapter(model, file, scale);
   }
 
+  async loadAdapter(_: CallContext, model: number, file: Uint8Array): Promise<number> {
+    return this.#models.loadAdapter(model, file);
+  }
+
+  async closeAdapter(_: CallContext, id: number): Promise<void> {
+    this.#models.adapters.close(id);
+  }
+
+  setAdapters(_: CallContext, session: number, uses: [number, number][]): Promise<void> {
+    return this.#models.sessions.setAdapters(session, this.#models.adapters.uses(uses));
+  }
+
   // --- Sessions ---
 
   async openSession(_: CallContext, model: number, options: SessionOptions): Promise<number> {

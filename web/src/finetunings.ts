@@ -1,4 +1,5 @@
 /** The engine's side of fine-tuning, in the module with tensors. */
+import { checkTensors } from "./adapters.js";
 import { WickError } from "./errors.js";
 import type { Module } from "./module.js";
 import { Table } from "./table.js";
@@ -29,12 +30,6 @@ export class Finetunings {
     this.#device = device;
   }
 
-  #check(): void {
-    if (!this.#module.hasDoor("finetune_start"))
-      throw new WickError("UNSUPPORTED", "fine-tuning and adapters are in the module with tensors: "
-        + "open the engine with { tensors: true }");
-  }
-
   /** Throws while a training of the model is open. */
   checkFree(model: number): void {
     if (this.#held.entries().some(([, held]) => held.model === model))
@@ -43,7 +38,7 @@ export class Finetunings {
 
   async start(model: number, options: FinetuneOptions):
   Promise<{ id: number; info: ExamplesInfo }> {
-    this.#check();
+    checkTensors(this.#module);
     this.checkFree(model);
     const { text, jsonLines, contextLength = DEFAULT_CONTEXT, state = new Uint8Array(), ...given }
       = options;
@@ -120,16 +115,6 @@ export class Finetunings {
 
   async endOf(model: number): Promise<void> {
     for (const [id, held] of this.#held.entries()) if (held.model === model) await this.end(id);
-  }
-
-  addAdapter(model: number, file: Uint8Array, scale: number): void {
-    this.#check();
-    const m = this.#module, at = m.put(file);
-    try {
-      m.checked("model_add_adapter", model, at, file.length, scale);
-    } finally {
-      m.release(at);
-    }
   }
 
   /** What is queued has been computed. */

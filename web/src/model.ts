@@ -1,4 +1,5 @@
 /** A model on a device. */
+import { Adapter, adapterFile } from "./adapter.js";
 import { kindOf, WickError } from "./errors.js";
 import { Finetuning } from "./finetuning.js";
 import type { Leaks } from "./leaks.js";
@@ -70,11 +71,18 @@ export class Model {
    * engine that was opened with `tensors: true`.
    */
   async addAdapter(file: Uint8Array | ArrayBuffer, scale = 1): Promise<void> {
-    if (!(file instanceof Uint8Array || file instanceof ArrayBuffer))
-      throw new WickError("ARGUMENT", `an adapter is the bytes of a file, not ${kindOf(file)}`);
+    const bytes = adapterFile(file);
     if (!Number.isFinite(scale))
       throw new WickError("VALUE", `the scale of an adapter must be a number, not ${kindOf(scale)}`);
-    await this.#port.call("addAdapter", [this.#id, new Uint8Array(file), scale]);
+    await this.#port.call("addAdapter", [this.#id, bytes, scale]);
+  }
+
+  /**
+   * Loads an adapter (LoRA), a GGUF file, for the sessions that choose it with `setAdapters`; others
+   * go on as they are. In an engine that was opened with `tensors: true`.
+   */
+  async loadAdapter(file: Uint8Array | ArrayBuffer): Promise<Adapter> {
+    return new Adapter(this.#port, await this.#port.call("loadAdapter", [this.#id, adapterFile(file)]));
   }
 
   /** Closes it with its sessions. */

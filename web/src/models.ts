@@ -1,4 +1,5 @@
 /** The engine's side of models: loaded, asked, their tokens, and texts as vectors. */
+import { Adapters } from "./adapters.js";
 import { kindOf, WickError } from "./errors.js";
 import type { CallContext } from "./engine.js";
 import { Finetunings } from "./finetunings.js";
@@ -30,6 +31,7 @@ interface Held {
 export class Models {
   readonly sessions: Sessions;
   readonly finetunings: Finetunings;
+  readonly adapters: Adapters;
   readonly #module: Module;
   readonly #loader: Loader;
   readonly #held = new Table<Held>("model");
@@ -41,6 +43,7 @@ export class Models {
     this.#loader = new Loader(module, device);
     this.sessions = new Sessions(module);
     this.finetunings = new Finetunings(module, device);
+    this.adapters = new Adapters(module);
     this.#scratch = module.alloc(8);
   }
 
@@ -68,6 +71,7 @@ export class Models {
     await Promise.all(held.embedding);
     await this.sessions.closeOf(held.pointer);
     await this.finetunings.endOf(held.pointer);
+    this.adapters.forget(held.pointer);
     this.#module.call("model_close", held.pointer);
   }
 
@@ -87,7 +91,11 @@ export class Models {
   }
 
   addAdapter(model: number, file: Uint8Array, scale: number): void {
-    this.finetunings.addAdapter(this.#held.get(model).pointer, file, scale);
+    this.adapters.addWhole(this.#held.get(model).pointer, file, scale);
+  }
+
+  loadAdapter(model: number, file: Uint8Array): number {
+    return this.adapters.load(this.#held.get(model).pointer, file);
   }
 
   // --- Tokens ---

@@ -1,4 +1,5 @@
 /** Sessions: prompts in, tokens out one by one. */
+import { adapterUses, type AdapterUse } from "./adapter.js";
 import { checkSignal, WickError } from "./errors.js";
 import type { Leaks } from "./leaks.js";
 import { CHAT, checked, GENERATION } from "./options.js";
@@ -67,6 +68,7 @@ export class Session {
   readonly #leaks: Leaks | undefined;
   /** How the engine has it now, as a text. */
   #configured: string;
+  #adapters: [number, number][] = [];
 
   /** @internal */
   constructor(port: Port, model: number, id: number, options: SessionOptions, leaks?: Leaks) {
@@ -140,6 +142,16 @@ export class Session {
     this.#configured = text;
   }
 
+  /**
+   * The adapters that it computes with from now on, which add up; an empty list: none. What it holds
+   * is computed again with them before it goes on.
+   */
+  async setAdapters(uses: AdapterUse[]): Promise<void> {
+    const adapters = adapterUses(uses);
+    await this.#port.call("setAdapters", [this.#id, adapters]);
+    this.#adapters = adapters;
+  }
+
   /** Forgets everything. */
   reset(): Promise<void> {
     return this.#port.call("reset", [this.#id]);
@@ -150,6 +162,9 @@ export class Session {
     const id = await this.#port.call("openSession", [this.#model, this.#options]);
     const made = new Session(this.#port, this.#model, id, this.#options, this.#leaks);
     try {
+      made.#adapters = this.#adapters;
+      if (this.#adapters.length > 0)
+        await this.#port.call("setAdapters", [id, this.#adapters]);
       await made.restore(await this.save());
     } catch (reason) {
       await made.close();

@@ -108,6 +108,18 @@ export class Sessions {
     held.answer = answer;
   }
 
+  setAdapters(id: number, uses: Uint8Array): Promise<void> {
+    return this.#alone(id, (pointer) => {
+      if (uses.length === 0 && !this.#module.hasDoor("session_set_loras")) return;
+      const at = this.#module.put(uses);
+      try {
+        this.#module.checked("session_set_loras", pointer, at, uses.length / 8);
+      } finally {
+        this.#module.release(at);
+      }
+    });
+  }
+
   #give(door: string, session: number, tokens: Uint32Array): void {
     const at = this.#module.put(new Uint8Array(Uint32Array.from(tokens).buffer));
     try {

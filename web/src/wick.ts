@@ -9,6 +9,7 @@
  * ```
  */
 /// <reference lib="esnext.disposable" preserve="true" />
+import { Adapter } from "./adapter.js";
 import { ModelCache, pageUrl } from "./cache.js";
 import type { EngineOptions, Notice } from "./engine.js";
 import {
@@ -50,6 +51,8 @@ export { Generation, Session };
 export type { CallOptions } from "./session.js";
 export type * from "./tensor_types.js";
 export { Model, Tensor, TensorMaker };
+export { Adapter };
+export type { AdapterUse } from "./adapter.js";
 export { Finetuning, Operation, Optimizer, Tape };
 export type { OperationOptions } from "./operation.js";
 export type { Dims } from "./tensor_numbers.js";
@@ -291,6 +294,6 @@ export class Wick extends TensorMaker {
 
 // Minifying shortens names, which consoles and debuggers show.
 for (const [value, type] of Object.entries({
-  CancelledError, DeviceLostError, Finetuning, Generation, Kernel, Model, ModelCache, Operation, Optimizer,
-  OutOfMemoryError, Session, Tape, Tensor, TensorMaker, Wick, WickError,
+  Adapter, CancelledError, DeviceLostError, Finetuning, Generation, Kernel, Model, ModelCache, Operation,
+  Optimizer, OutOfMemoryError, Session, Tape, Tensor, TensorMaker, Wick, WickError,
 })) Object.defineProperty(type, "name", { value });

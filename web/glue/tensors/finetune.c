@@ -95,6 +95,25 @@ DOOR(int, finetune_save_poll, wick_finetune *finetune, const void **saved) {
 /* The device has computed all that was queued. */
 DOOR(void, finetune_finish, wick_finetune *finetune) { wick_finetune_finish(finetune); }
 
+DOOR(wick_lora *, lora_open, wick_model *model, const void *bytes, size_t size) {
+    wick_lora *lora = NULL;
+    door_error = (wick_error){0};
+    (void)wick_lora_open_source(model, wick_source_memory(bytes, size), &lora, &door_error);
+    return lora;
+}
+
+DOOR(int, lora_close, wick_lora *lora) {
+    door_error = (wick_error){0};
+    return wick_lora_close(lora, &door_error);
+}
+
+/* uses [n]: an address and a float each. */
+DOOR(int, session_set_loras, wick_session *session, const wick_lora_use *uses, size_t n) {
+    const wick_status status = wick_session_set_loras(session, uses, n);
+    door_error = (wick_error){0};
+    return status == WICK_OK ? WICK_OK : wick_session_error(session, &door_error);
+}
+
 DOOR(int, model_add_adapter, wick_model *model, const void *bytes, size_t size, double scale) {
     door_error = (wick_error){0};
     return wick_model_add_adapter_source(model, wick_source_memory(bytes, size), (float)scale,

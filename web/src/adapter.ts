@@ -1,0 +1,54 @@
+/** Adapters of a model, as the page sees them. */
+import { kindOf, WickError } from "./errors.js";
+import type { Port } from "./port.js";
+
+/** A low-rank adapter (LoRA: Hu et al., 2021) that sessions of its model choose. */
+export class Adapter {
+  readonly #port: Port;
+  readonly #id: number;
+
+  /** @internal */
+  constructor(port: Port, id: number) {
+    this.#port = port;
+    this.#id = id;
+  }
+
+  /** @internal */
+  get id(): number {
+    return this.#id;
+  }
+
+  /** STATE while sessions use it. The model closes what is left. */
+  close(): Promise<void> {
+    return this.#port.call("closeAdapter", [this.#id]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** Adds scale alpha / rank B (A x) to the products W x of the adapter's matrices. */
+export interface AdapterUse {
+  adapter: Adapter;
+  /** Default: 1, as it was trained. */
+  scale?: number;
+}
+
+/** The numbers of a session's adapters, each with its scale. */
+export function adapterUses(uses: AdapterUse[]): [number, number][] {
+  if (!Array.isArray(uses))
+    throw new WickError("ARGUMENT", `adapters are given as an array, not as ${kindOf(uses)}`);
+  return uses.map((use) => {
+    if (!(use?.adapter instanceof Adapter))
+      throw new WickError("ARGUMENT",
+        `an adapter is what model.loadAdapter gave, not ${kindOf(use?.adapter)}`);
+    return [use.adapter.id, use.scale ?? 1];
+  });
+}
+
+/** The bytes of an adapter's file. */
+export function adapterFile(file: Uint8Array | ArrayBuffer): Uint8Array {
+  if (file instanceof Uint8Array || file instanceof ArrayBuffer) return new Uint8Array(file);
+  throw new WickError("ARGUMENT", `an adapter is the bytes of a file, not ${kindOf(file)}`);
+}
