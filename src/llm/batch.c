@@ -440,20 +440,19 @@ static void describe_sequences(const wk_runner *runner) {
     }
 }
 
-/* Rows without an adapter have number 0. */
+/* After the rows' sequences; rows without an adapter have number 0. */
 static void describe_adapters(const wk_runner *runner) {
     const wk_stage_batch *const batch = &runner->batch;
     const size_t n = batch->n_adapters, count = n * batch->layout.n_rows;
     uint32_t *const numbers = batch->words + batch->adapters;
     memset(numbers, 0, count * sizeof *numbers);
     memset(batch->scales, 0, count * sizeof *batch->scales);
-    size_t at = 0;
-    for (uint32_t i = 0; i < runner->n_parts; i++) {
-        const wk_choice *const choice = &runner->parts[i].sequence->choice;
-        for (uint32_t row = 0; row < runner->parts[i].n; row++, at += n) {
-            memcpy(numbers + at, choice->numbers, choice->n * sizeof *numbers);
-            memcpy(batch->scales + at, choice->scales, choice->n * sizeof *batch->scales);
-        }
+    for (uint32_t row = 0; row < batch->layout.n_rows; row++) {
+        const uint32_t part = batch->words[batch->layout.sequences + row];
+        if (part == WK_NO_ROW) continue;
+        const wk_choice *const choice = &runner->parts[part].sequence->choice;
+        memcpy(numbers + row * n, choice->numbers, choice->n * sizeof *numbers);
+        memcpy(batch->scales + row * n, choice->scales, choice->n * sizeof *batch->scales);
     }
 }
 
