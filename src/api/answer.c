@@ -26,6 +26,12 @@ void wk_exchange_event(wick_exchange *x, const char *type) {
     wk_strbuf_text(&x->out, "\n\n");
 }
 
+void wk_exchange_line(wick_exchange *x) {
+    x->status = 200;
+    flush_part(x);
+    wk_strbuf_text(&x->out, "\n");
+}
+
 static const char *type_of(int status) {
     switch (status) {
     case 401: return "authentication_error";
@@ -55,7 +61,10 @@ void wk_exchange_fail(wick_exchange *x, int status, const char *message) {
         x->style->error(x, status, message);
     else
         write_error(&x->part, status, message);
-    if (x->status == 200) wk_exchange_event(x, x->style->error ? "error" : NULL);
+    if (x->status == 200 && x->style->stream_type)
+        wk_exchange_line(x);
+    else if (x->status == 200)
+        wk_exchange_event(x, x->style->error ? "error" : NULL);
     wk_exchange_end(x, status);
 }
 

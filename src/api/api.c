@@ -24,9 +24,9 @@ static wick_status open_templates(wick_api *api, const char *given, wick_error *
     return WICK_OK;
 }
 
-static const char *copy_text(wick_api *api, const char *text) {
+static const char *copy_text(wk_arena *arena, const char *text) {
     const size_t size = strlen(text) + 1;
-    char *const copy = wk_arena_alloc(&api->arena, size);
+    char *const copy = wk_arena_alloc(arena, size);
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
@@ -52,6 +52,12 @@ static const route routes[] = {
     {"POST", "/tokenize", wk_answer_tokenize},
     {"POST", "/detokenize", wk_answer_detokenize},
     {"POST", "/apply-template", wk_answer_template},
+    {"POST", "/api/chat", wk_answer_ollama},
+    {"POST", "/api/generate", wk_answer_ollama},
+    {"POST", "/api/embed", wk_answer_embeddings},
+    {"POST", "/api/show", wk_answer_show},
+    {"GET", "/api/tags", wk_answer_tags},
+    {"GET", "/api/version", wk_answer_version},
     {"GET", "/v1/models", wk_answer_models},
     {"GET", "/models", wk_answer_models},
     {"GET", "/v1/models/", wk_answer_model},
@@ -178,7 +184,8 @@ static void queue(wick_exchange *x) {
     }
     x->state = WK_EXCHANGE_QUEUED;
     x->api->n_queued++;
-    if (x->is_stream) x->type = "text/event-stream";
+    if (!x->is_stream) return;
+    x->type = x->style->stream_type ? x->style->stream_type : "text/event-stream";
 }
 
 static void begin(wick_exchange *x, const wick_request *request) {
@@ -219,8 +226,14 @@ wick_status wick_exchange_open(wick_api *api, const wick_request *request, wick_
     x->time = request->time;
     x->type = "application/json";
     x->state = WK_EXCHANGE_OVER;
-    x->path = wk_str_of(request->path);
     wk_arena_init(&x->arena, x->heap, 4096);
+    const char *const path = copy_text(&x->arena, request->path);
+    if (!path) {
+        wk_arena_release(&x->arena);
+        wk_free(api->heap, x, sizeof *x);
+        return wk_fail_memory(error, strlen(request->path), 0, "a request");
+    }
+    x->path = wk_str_of(path);
     wk_strbuf_init(&x->out, x->heap);
     wk_strbuf_init(&x->part, x->heap);
     x->opened_ns = wk_clock_ns();
@@ -460,7 +473,7 @@ void wick_api_close(wick_api *api) {
 static wick_status open_parts(wick_api *api, const wick_api_desc *desc, wick_error *err) {
     wick_model_info info;
     wick_model_get_info(api->model, &info);
-    api->name = copy_text(api, desc->name ? desc->name : info.name);
+    api->name = copy_text(&api->arena, desc->name ? desc->name : info.name);
     if (!api->name) return wk_fail_memory(err, 1, 0, "an API");
     WK_TRY(open_templates(api, desc->chat_template, err));
     /* The context that sessions have where the desc leaves it open; and that the desc is right. */

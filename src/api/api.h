@@ -84,6 +84,7 @@ typedef struct wk_embedding wk_embedding;
 /* How an API writes what is generated. */
 typedef struct wk_style {
     bool is_chat;
+    const char *stream_type;                /* NULL: text/event-stream */
     void (*begin)(wick_exchange *exchange); /* of a stream; NULL: nothing */
     void (*text)(wk_choice *choice, bool is_reasoning, wk_str text);
     void (*call)(wk_choice *choice, const wk_tool_call *call);
@@ -183,6 +184,10 @@ wick_status wk_embedding_step(wick_exchange *x, wick_error *err);
 wick_status wk_answer_native(wick_exchange *x, wick_error *err);
 wick_status wk_answer_metrics(wick_exchange *x, wick_error *err);
 wick_status wk_answer_slots(wick_exchange *x, wick_error *err);
+wick_status wk_answer_ollama(wick_exchange *x, wick_error *err);
+wick_status wk_answer_tags(wick_exchange *x, wick_error *err);
+wick_status wk_answer_show(wick_exchange *x, wick_error *err);
+wick_status wk_answer_version(wick_exchange *x, wick_error *err);
 wick_status wk_answer_models(wick_exchange *x, wick_error *err);
 wick_status wk_answer_model(wick_exchange *x, wick_error *err);
 wick_status wk_answer_health(wick_exchange *x, wick_error *err);
@@ -199,6 +204,8 @@ void wk_exchange_end(wick_exchange *x, int status);
 void wk_exchange_fail(wick_exchange *x, int status, const char *message);
 /* What is in part becomes an event of the stream, of this type; NULL: without one. */
 void wk_exchange_event(wick_exchange *x, const char *type);
+/* The same as a line. */
+void wk_exchange_line(wick_exchange *x);
 /* Text of an answer that is written at its end. */
 void wk_choice_keep_text(wk_choice *choice, bool is_reasoning, wk_str text);
 /* Its id: unlike those of other requests. */

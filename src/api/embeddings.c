@@ -120,13 +120,26 @@ static void write_vector(wk_strbuf *to, const wk_embedding *e, const float *row)
     wk_write_close(to, ']');
 }
 
+/* As ollama has it. */
+static void write_bare(wick_exchange *x, size_t n_embd) {
+    const wk_embedding *const e = x->embedding;
+    wk_strbuf *const to = &x->part;
+    wk_write_open(to, '{');
+    wk_write_put(to, "model", x->api->name);
+    wk_write_key(to, "embeddings");
+    wk_write_open(to, '[');
+    for (size_t i = 0; i < e->n; i++) write_vector(to, e, e->rows + i * n_embd);
+    wk_write_close(to, ']');
+    wk_write_put_whole(to, "prompt_eval_count", e->n_tokens);
+    wk_write_close(to, '}');
+}
+
 static void write_answer(wick_exchange *x, size_t n_embd) {
-    wk_embedding *const e = x->embedding;
+    const wk_embedding *const e = x->embedding;
     wk_strbuf *const to = &x->part;
     wk_write_raw(to, "{\"object\":\"list\",\"data\":[");
     for (size_t i = 0; i < e->n; i++) {
-        float *const row = e->rows + i * n_embd;
-        if (e->n_dims < n_embd) shorten(row, e->n_dims);
+        const float *const row = e->rows + i * n_embd;
         wk_write_raw(to, "{\"object\":\"embedding\"");
         wk_write_put_whole(to, "index", i);
         wk_write_key(to, "embedding");
@@ -170,6 +183,11 @@ wick_status wk_embedding_step(wick_exchange *x, wick_error *err) {
     e->n_done += n_rows;
     e->is_started = false;
     if (e->n_done < e->n) return WICK_PENDING;
-    write_answer(x, info.n_embd);
+    for (size_t i = 0; i < e->n && e->n_dims < info.n_embd; i++)
+        shorten(e->rows + i * info.n_embd, e->n_dims);
+    if (wk_str_is(x->path, "/api/embed"))
+        write_bare(x, info.n_embd);
+    else
+        write_answer(x, info.n_embd);
     return WICK_OK;
 }

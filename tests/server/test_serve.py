@@ -3,6 +3,7 @@
 The environment is that of ../cli/command.py."""
 
 import base64
+import calendar
 import contextlib
 import http.client
 import json
@@ -362,6 +363,45 @@ def test_native():
         connection.close()
         equal("".join(e["content"] for e in events), answer["content"])
         equal([e["stop"] for e in events], [False] * (len(events) - 1) + [True])
+
+
+def lines_of(server, path, body):
+    _, headers, text = server.ask(path, body)
+    equal(headers.get_content_type(), "application/x-ndjson")
+    return [json.loads(line) for line in text.decode().splitlines()]
+
+
+def test_ollama():
+    settings = {"options": {"temperature": 0, "num_predict": 16}}
+    with Server() as server:
+        expected = text_of(server.get(CHAT, USER))
+        body = {"model": "tales", "messages": USER["messages"], **settings}
+        whole = server.get("/api/chat", {**body, "stream": False})
+        equal(whole["message"], {"role": "assistant", "content": expected})
+        equal((whole["done"], whole["done_reason"], whole["eval_count"]), (True, "length", 16))
+        made = time.strptime(whole["created_at"], "%Y-%m-%dT%H:%M:%SZ")
+        age = time.time() - calendar.timegm(made)
+        assert -2 < age < TIMEOUT, whole["created_at"]
+        lines = lines_of(server, "/api/chat", body)
+        equal("".join(line["message"]["content"] for line in lines), expected)
+        equal([line["done"] for line in lines], [False] * (len(lines) - 1) + [True])
+        lines = lines_of(server, "/api/generate", {"prompt": "Once upon a time", **settings})
+        equal("".join(line["response"] for line in lines), expected)
+        raw = server.get("/api/generate", {"prompt": GREEDY["prompt"], "raw": True,
+                                           "stream": False, **settings})["response"]
+        assert GREEDY["text"][len(GREEDY["prompt"]):].startswith(raw), raw
+        schema = TOOLS[0]["function"]["parameters"]
+        said = server.get("/api/chat", {**body, "stream": False, "format": schema,
+                                        "options": {"num_predict": 100}})["message"]["content"]
+        assert 1 <= json.loads(said)["days"] <= 9, said
+        equal(server.get("/api/tags")["models"][0]["name"], "tales")
+        equal(server.get("/api/show", {"model": "tales"})["details"]["family"], "llama")
+        assert server.get("/api/version")["version"]
+        vectors = server.get("/api/embed", {"input": ["One day", "Once"]})["embeddings"]
+        one = server.get("/v1/embeddings", {"input": "One day"})["data"][0]
+        equal(vectors[0], one["embedding"])
+        status, _, content = server.ask("/api/chat", {"messages": []})
+        equal((status, list(content)), (400, ["error"]))
 
 
 def test_slots_and_metrics():

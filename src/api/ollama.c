@@ -1,0 +1,301 @@
+/* api/ollama.c: ollama's API (github.com/ollama/ollama/blob/main/docs/api.md), which editors look
+ * for: a line of JSON for each event. See api.h. */
+#include "api/api.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- The request ---- */
+
+static void write_as(wk_strbuf *to, const char *name, const wk_json *value) {
+    if (!value || value->kind == WK_JSON_NULL) return;
+    wk_write_key(to, name);
+    wk_write_value(to, value);
+}
+
+/* "json", or a schema. */
+static void write_format(wk_strbuf *to, const wk_json *format) {
+    if (!format || format->kind == WK_JSON_NULL) return;
+    if (format->kind == WK_JSON_STRING && format->string.size == 0) return;
+    wk_write_key(to, "response_format");
+    if (format->kind != WK_JSON_OBJECT) {
+        wk_write_raw(to, "{\"type\":\"json_object\"}");
+        return;
+    }
+    wk_write_raw(to, "{\"type\":\"json_schema\"");
+    write_as(to, "schema", format);
+    wk_write_close(to, '}');
+}
+
+static void write_settings(wk_strbuf *to, const wk_json *body) {
+    static const char *const names[][2] = {
+        {"temperature", "temperature"},
+        {"top_k", "top_k"},
+        {"top_p", "top_p"},
+        {"min_p", "min_p"},
+        {"seed", "seed"},
+        {"stop", "stop"},
+        {"num_predict", "n_predict"},
+        {"repeat_penalty", "repeat_penalty"},
+        {"repeat_last_n", "repeat_last_n"},
+        {"presence_penalty", "presence_penalty"},
+        {"typical_p", "typical_p"},
+        {"frequency_penalty", "frequency_penalty"},
+    };
+    const wk_json *const options = wk_json_get(body, "options");
+    const wk_json *const stream = wk_json_get(body, "stream");
+    const wk_json *const think = wk_json_get(body, "think");
+    wk_write_key(to, "stream");
+    if (stream)
+        wk_write_value(to, stream);
+    else
+        wk_write_bool(to, true);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        write_as(to, names[i][1], wk_json_get(options, names[i][0]));
+    write_format(to, wk_json_get(body, "format"));
+    if (!think || think->kind != WK_JSON_BOOL) return;
+    wk_write_key(to, "chat_template_kwargs");
+    wk_write_open(to, '{');
+    write_as(to, "enable_thinking", think);
+    wk_write_close(to, '}');
+}
+
+static void write_chat(wk_strbuf *to, const wk_json *body) {
+    wk_write_open(to, '{');
+    write_settings(to, body);
+    write_as(to, "messages", wk_json_get(body, "messages"));
+    write_as(to, "tools", wk_json_get(body, "tools"));
+    wk_write_close(to, '}');
+}
+
+static void write_message(wk_strbuf *to, const char *role, const wk_json *content) {
+    wk_write_open(to, '{');
+    wk_write_put(to, "role", role);
+    write_as(to, "content", content);
+    wk_write_close(to, '}');
+}
+
+/* A prompt is a message of the user; raw, it is the text to go on from. */
+static void write_prompt(wk_strbuf *to, const wk_json *body) {
+    const wk_json *const system = wk_json_get(body, "system");
+    wk_write_open(to, '{');
+    write_settings(to, body);
+    write_as(to, "prompt", wk_json_get(body, "prompt"));
+    wk_write_key(to, "messages");
+    wk_write_open(to, '[');
+    if (system && system->kind == WK_JSON_STRING) write_message(to, "system", system);
+    write_message(to, "user", wk_json_get(body, "prompt"));
+    wk_write_close(to, ']');
+    wk_write_close(to, '}');
+}
+
+/* ---- The answer ---- */
+
+/* Days since 1970 to a date of the Gregorian calendar (Hinnant, chrono-compatible date
+ * algorithms). */
+static void write_time(wk_strbuf *to, int64_t seconds) {
+    const int64_t days = seconds / 86400, z = days + 719468;
+    const int64_t era = z / 146097, of_era = z - era * 146097;
+    const int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    const int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
+    const int64_t month = (5 * of_year + 2) / 153, day = of_year - (153 * month + 2) / 5 + 1;
+    const int64_t m = month < 10 ? month + 3 : month - 9, s = seconds % 86400;
+    char text[64];
+    snprintf(text, sizeof text,
+             "%04" PRId64 "-%02" PRId64 "-%02" PRId64 "T%02" PRId64 ":%02" PRId64 ":%02" PRId64 "Z",
+             year + era * 400 + (m <= 2), m, day, s / 3600, s / 60 % 60, s % 60);
+    wk_write_put(to, "created_at", text);
+}
+
+static bool is_prompt(const wick_exchange *x) { return wk_str_is(x->path, "/api/generate"); }
+
+/* An event up to what it says. */
+static wk_strbuf *open_line(wick_exchange *x) {
+    wk_strbuf *const to = &x->part;
+    wk_write_open(to, '{');
+    wk_write_put(to, "model", x->api->name);
+    write_time(to, x->time);
+    return to;
+}
+
+static void close_line(wick_exchange *x, bool is_done) {
+    wk_write_key(&x->part, "done");
+    wk_write_bool(&x->part, is_done);
+    wk_write_close(&x->part, '}');
+}
+
+static void write_said(wick_exchange *x, wk_str content, wk_str thinking, wk_str calls) {
+    wk_strbuf *const to = &x->part;
+    if (is_prompt(x)) {
+        wk_write_key(to, "response");
+        wk_write_string(to, content);
+        if (thinking.size > 0) wk_write_key(to, "thinking");
+        if (thinking.size > 0) wk_write_string(to, thinking);
+        return;
+    }
+    wk_write_raw(to, "\"message\":{\"role\":\"assistant\"");
+    wk_write_key(to, "content");
+    wk_write_string(to, content);
+    if (thinking.size > 0) wk_write_key(to, "thinking");
+    if (thinking.size > 0) wk_write_string(to, thinking);
+    if (calls.size > 0) {
+        wk_write_raw(to, "\"tool_calls\":[");
+        wk_strbuf_append(to, calls.text, calls.size);
+        wk_write_close(to, ']');
+    }
+    wk_write_close(to, '}');
+}
+
+static void send_line(wick_exchange *x, wk_str content, wk_str thinking, wk_str calls) {
+    (void)open_line(x);
+    write_said(x, content, thinking, calls);
+    close_line(x, false);
+    wk_exchange_line(x);
+}
+
+static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
+    const wk_str none = {.size = 0};
+    if (!choice->exchange->is_stream)
+        wk_choice_keep_text(choice, is_reasoning, text);
+    else
+        send_line(choice->exchange, is_reasoning ? none : text, is_reasoning ? text : none, none);
+}
+
+static void write_call(wk_choice *choice, const wk_tool_call *call) {
+    const wk_str none = {.size = 0};
+    wk_strbuf *const to = &choice->calls;
+    wk_write_raw(to, "{\"function\":{");
+    wk_write_key(to, "name");
+    wk_write_string(to, call->name);
+    wk_write_key(to, "arguments");
+    wk_write_raw(to, "");
+    wk_strbuf_append(to, call->arguments.text, call->arguments.size);
+    wk_strbuf_text(to, "}}");
+    if (!choice->exchange->is_stream) return;
+    send_line(choice->exchange, none, none, (wk_str){to->data, to->size});
+    wk_strbuf_clear(to);
+}
+
+static void write_end(wk_choice *choice) { (void)choice; }
+
+static void put_ns(wk_strbuf *to, const char *key, double seconds) {
+    wk_write_put_whole(to, key, (uint64_t)(seconds * 1e9));
+}
+
+static wk_str text_in(const wk_strbuf *buffer) { return (wk_str){buffer->data, buffer->size}; }
+
+static void finish(wick_exchange *x) {
+    const wk_choice *const choice = x->choices;
+    const wick_session_stats *const stats = &choice->stats;
+    const bool is_cut =
+        choice->reason == WICK_END_MAX_TOKENS || choice->reason == WICK_END_CONTEXT_FULL;
+    wk_strbuf *const to = open_line(x);
+    write_said(x, text_in(&choice->content), text_in(&choice->reasoning), text_in(&choice->calls));
+    if (x->has_tools_in_words) wk_write_put(to, "tool_format", "generic");
+    wk_write_put(to, "done_reason", is_cut ? "length" : "stop");
+    put_ns(to, "total_duration", stats->prompt_seconds + stats->generate_seconds);
+    wk_write_put_whole(to, "load_duration", 0);
+    wk_write_put_whole(to, "prompt_eval_count", choice->prompt->n);
+    put_ns(to, "prompt_eval_duration", stats->prompt_seconds);
+    wk_write_put_whole(to, "eval_count", stats->n_generated);
+    put_ns(to, "eval_duration", stats->generate_seconds);
+    close_line(x, true);
+    if (x->is_stream) wk_exchange_line(x);
+    wk_exchange_end(x, 200);
+}
+
+static void write_error(wick_exchange *x, int status, const char *message) {
+    (void)status;
+    wk_write_open(&x->part, '{');
+    wk_write_put(&x->part, "error", message);
+    wk_write_close(&x->part, '}');
+}
+
+static const wk_style style = {.is_chat = true,
+                               .stream_type = "application/x-ndjson",
+                               .text = write_text,
+                               .call = write_call,
+                               .end = write_end,
+                               .finish = finish,
+                               .error = write_error};
+/* Of a raw prompt: tags of thinking and tools are text. */
+static const wk_style raw_style = {.stream_type = "application/x-ndjson",
+                                   .text = write_text,
+                                   .end = write_end,
+                                   .finish = finish,
+                                   .error = write_error};
+
+static wick_status answer(wick_exchange *x, bool is_raw, wick_error *err) {
+    WK_TRY(wk_request_translate(x, is_prompt(x) ? write_prompt : write_chat, err));
+    WK_TRY(wk_request_form(x, err));
+    WK_TRY(wk_request_sampling(x, err));
+    WK_TRY(wk_request_chat(x, err)); /* also for response_format */
+    return is_raw ? wk_prompts_of_texts(x, wk_json_get(x->body, "prompt"), err)
+                  : wk_prompt_of_chat(x, err);
+}
+
+wick_status wk_answer_ollama(wick_exchange *x, wick_error *err) {
+    bool is_raw = false;
+    x->style = &style;
+    WK_TRY(wk_request_bool(x, "raw", &is_raw, err));
+    if (is_raw && is_prompt(x)) x->style = &raw_style;
+    return answer(x, is_raw && is_prompt(x), err);
+}
+
+/* ---- What there is ---- */
+
+static void write_details(wick_exchange *x) {
+    wick_model_info info;
+    wk_strbuf *const to = &x->part;
+    wick_model_get_info(x->api->model, &info);
+    wk_write_raw(to, "\"details\":{\"parent_model\":\"\",\"format\":\"gguf\"");
+    wk_write_put(to, "family", info.architecture);
+    wk_write_raw(to, "\"families\":[");
+    wk_write_string(to, wk_str_of(info.architecture));
+    wk_write_close(to, ']');
+    wk_write_put_whole(to, "parameter_count", info.n_parameters);
+    wk_write_close(to, '}');
+}
+
+wick_status wk_answer_tags(wick_exchange *x, wick_error *err) {
+    wick_model_info info;
+    (void)err;
+    wick_model_get_info(x->api->model, &info);
+    wk_write_raw(&x->part, "{\"models\":[{");
+    wk_write_put(&x->part, "name", x->api->name);
+    wk_write_put(&x->part, "model", x->api->name);
+    wk_write_put_whole(&x->part, "size", info.file_bytes);
+    write_details(x);
+    wk_strbuf_text(&x->part, "}]}");
+    wk_exchange_end(x, 200);
+    return WICK_OK;
+}
+
+wick_status wk_answer_show(wick_exchange *x, wick_error *err) {
+    wick_model_info info;
+    (void)err;
+    wick_model_get_info(x->api->model, &info);
+    wk_write_open(&x->part, '{');
+    write_details(x);
+    wk_write_raw(&x->part, "\"model_info\":{");
+    wk_write_put(&x->part, "general.architecture", info.architecture);
+    wk_write_put_whole(&x->part, "general.parameter_count", info.n_parameters);
+    wk_write_close(&x->part, '}');
+    wk_write_raw(&x->part, "\"capabilities\":[");
+    wk_write_string(&x->part, wk_str_of(x->api->is_encoder ? "embedding" : "completion"));
+    if (!x->api->is_encoder) wk_write_string(&x->part, wk_str_of("tools"));
+    wk_write_close(&x->part, ']');
+    wk_write_close(&x->part, '}');
+    wk_exchange_end(x, 200);
+    return WICK_OK;
+}
+
+wick_status wk_answer_version(wick_exchange *x, wick_error *err) {
+    (void)err;
+    wk_write_open(&x->part, '{');
+    wk_write_put(&x->part, "version", wick_version());
+    wk_write_close(&x->part, '}');
+    wk_exchange_end(x, 200);
+    return WICK_OK;
+}
