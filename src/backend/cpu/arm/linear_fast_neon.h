@@ -6,7 +6,7 @@
 #include "backend/cpu/cpu_kernel.h"
 
 /* A tile of 4 columns has 16 registers of sums; a column of 2 panels 8, to hide the latency. */
-enum { FAST_COLUMNS = 4, FAST_PANELS = 2 };
+enum { FAST_COLUMNS = 4, FAST_PANELS = 2, FAST_HOLDS = 0 };
 
 typedef struct w16 {
     int32x4_t part[SIMD_PARTS];

@@ -179,8 +179,8 @@ static void convert_values(const attention *a, const seen_keys *seen, int64_t st
     out->has_half_values = false;
 }
 
-/* The step that begins at key step, of which something is seen. */
-static step_keys load_step(const attention *a, const seen_keys *seen, int64_t step,
+/* The step that begins at key step, of which something is seen. widens: halves become floats. */
+static step_keys load_step(const attention *a, const seen_keys *seen, int64_t step, bool widens,
                            const step_floats *to) {
     assert(step % STEP == 0 && seen->first < step + STEP && seen->end > step);
     step_keys out = {
@@ -191,10 +191,10 @@ static step_keys load_step(const attention *a, const seen_keys *seen, int64_t st
         find_keys_in_place(a, seen, step, &out);
     else
         convert_keys(a, seen, step, to->keys, &out);
-    if (ATTENTION_WIDENS && out.has_half_keys) widen_keys(a, to->keys, &out);
+    if (widens && out.has_half_keys) widen_keys(a, to->keys, &out);
     const bool has_runs = a->v->extent[2] % 16 == 0 || seen->end <= a->v->extent[2];
-    const bool widens = ATTENTION_WIDENS && a->v->dtype == WICK_F16;
-    if (has_runs && a->e == a->width && !lies_in_blocks(a->v) && !widens)
+    const bool is_wide = !widens || a->v->dtype != WICK_F16;
+    if (has_runs && a->e == a->width && !lies_in_blocks(a->v) && is_wide)
         find_values_in_place(a, seen, step, &out);
     else
         convert_values(a, seen, step, to->values, &out);

@@ -13,6 +13,7 @@
 enum {
     ITEM_ROWS = 16, /* rows that share the conversion of a step */
     MAX_TILE_QUERIES = ATTENTION_SUMS < 4 ? ATTENTION_SUMS : 4,
+    WIDE_QUERIES = 12, /* halves become floats once for as many or more */
     /* The first spans are short, so that threads can share a short context; the others are long, so
      * that a long context has few parts: 46 for 131072 keys (16 short, 30 long). */
     SHORT_SPAN = 512,
@@ -150,8 +151,9 @@ static bool sees_any(const query_state *query, int64_t begin, int64_t end) {
 static void attend_keys(const attention *a, const attention_worker *w, const seen_keys *seen,
                         int64_t n) {
     assert(seen->first >= seen->end || span_of(seen->first) == span_of(seen->end - 1));
+    const bool widens = ATTENTION_WIDENS || n >= WIDE_QUERIES;
     for (int64_t step = seen->first / STEP * STEP; step < seen->end; step += STEP) {
-        const step_keys keys = load_step(a, seen, step, &w->step);
+        const step_keys keys = load_step(a, seen, step, widens, &w->step);
         query_state *chosen[MAX_TILE_QUERIES];
         int n_chosen = 0;
         for (int64_t i = 0; i < n; i++) {

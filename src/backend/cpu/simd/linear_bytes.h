@@ -25,63 +25,34 @@ enum { PANEL_IS_EXACT = 0 };
 /* A group are 4 elements, a unit as many as there are values in a word. */
 enum { GROUPS = QUANT_BLOCK / 4, UNITS = QUANT_BLOCK * sizeof(fast_value) / sizeof(int32_t) };
 
-/* One value of each element of a block. */
-typedef struct fast_plane {
-    int32_t base[QUANT_PARTS]; /* minus the sum of each half: times a bias, what the bias takes */
-    fast_value values[QUANT_BLOCK];
-} fast_plane;
-
+/* Planes: one value of each element of a block. */
 enum { HIGH, LOW = FAST_PLANES - 1 };
 
-/* A block of x: scale * (high + low / QUANT_STEP), or scale * high where there is one plane. Where
- * it is not fine low is zeros, and is read only for the sake of fine neighbours; so it lies last.
- */
+/* A block of x without its low plane: scale * (high + low / QUANT_STEP), or scale * high where
+ * there is one plane. */
 typedef struct fast_block {
+    _Alignas(32) fast_value values[QUANT_BLOCK]; /* high */
     float scale;
     float sum;       /* of the elements */
     int32_t is_fine; /* and in two planes */
-    fast_plane planes[FAST_PLANES];
+    /* Of a plane what the bias of the quants takes in each part of their block: minus the sum of
+     * the values times the bias, or times 1 where there is none. */
+    int32_t base[FAST_PLANES][QUANT_PARTS];
 } fast_block;
 
-/* v = QUANT_STEP * high + low, low being -64 ... 63. */
-WK_INLINE void split_block(const quant_block *q, fast_plane *high, fast_plane *low) {
-    /* Rounded down; the offset keeps the dividend positive. */
-    const int32_t offset = QUANT_STEP * QUANT_STEP + QUANT_STEP / 2;
-    for (int i = 0; i < QUANT_BLOCK; i++) {
-        const int32_t h = (int32_t)((uint32_t)(q->v[i] + offset) / QUANT_STEP) - QUANT_STEP;
-        high->values[fast_place(i)] = (fast_value)h;
-        low->values[fast_place(i)] = (fast_value)(q->v[i] - h * QUANT_STEP);
-    }
-}
+/* The low plane of a fine block; these are few, and lie apart. */
+typedef struct fast_low {
+    fast_value values[QUANT_BLOCK];
+} fast_low;
 
-/* Sets the bases of a plane; gives the sum of its values. */
-WK_INLINE int32_t sum_plane(fast_plane *plane) {
-    int32_t first = 0, second = 0;
-    for (int i = 0; i < QUANT_BLOCK / 2; i++) {
-        first += plane->values[i];
-        second += plane->values[i + QUANT_BLOCK / 2];
-    }
-    plane->base[0] = -first;
-    plane->base[1] = -second;
-    return first + second;
-}
+/* A row of x, from some block on. */
+typedef struct fast_row {
+    const fast_block *blocks;
+    const fast_low *low;
+} fast_row;
 
-static void pack_block(const float *x, float fine_above, fast_block *block) {
-    quant_block q;
-    quant_make(x, fine_above, &q);
-    fast_plane *const high = &block->planes[HIGH], *const low = &block->planes[LOW];
-    block->is_fine = FAST_PLANES > 1 && q.is_fine;
-    if (block->is_fine) {
-        split_block(&q, high, low);
-        const int32_t sum = QUANT_STEP * sum_plane(high) + sum_plane(low);
-        block->sum = q.scale * (float)sum;
-        block->scale = q.scale * (float)QUANT_STEP;
-    } else {
-        if (FAST_PLANES > 1) *low = (fast_plane){0};
-        for (int i = 0; i < QUANT_BLOCK; i++) high->values[fast_place(i)] = (fast_value)q.v[i];
-        block->sum = q.scale * (float)sum_plane(high);
-        block->scale = q.scale;
-    }
+WK_INLINE fast_row row_from(const fast_row *row, int64_t block) {
+    return (fast_row){row->blocks + block, FAST_PLANES > 1 ? row->low + block : NULL};
 }
 
 /* Whether quants have 8 bits; their bias is 128 then. */
@@ -115,25 +86,70 @@ WK_INLINE tile_form tile_form_of(const wk_layout layout, int panels, int width, 
     };
 }
 
+/* v = QUANT_STEP * high + low, low being -64 ... 63. */
+WK_INLINE void split_block(const int32_t *v, int32_t *high, int32_t *low) {
+    /* Rounded down; the offset keeps the dividend positive. */
+    const int32_t offset = QUANT_STEP * QUANT_STEP + QUANT_STEP / 2;
+    for (int i = 0; i < QUANT_BLOCK; i++) {
+        high[i] = (int32_t)((uint32_t)(v[i] + offset) / QUANT_STEP) - QUANT_STEP;
+        low[i] = v[i] - high[i] * QUANT_STEP;
+    }
+}
+
+/* Of 16 words; sums of floats are exact here. */
+WK_INLINE int32_t sum_words(const int32_t *v) {
+    return (int32_t)v16_sum(v16_of_words(b64_load((const uint8_t *)v)));
+}
+
+/* A plane with its bases; gives the sum of its values. */
+WK_INLINE int32_t pack_plane(const tile_form *f, const int32_t *v, fast_value *values,
+                             int32_t *base) {
+    for (int i = 0; i < QUANT_BLOCK; i++) values[fast_place(i)] = (fast_value)v[i];
+    const int32_t first = sum_words(v), second = sum_words(v + QUANT_BLOCK / 2);
+    const int32_t bias = f->bias == 0 ? 1 : f->bias;
+    base[0] = -bias * (f->parts == 1 ? first + second : first);
+    base[1] = -bias * second;
+    return first + second;
+}
+
+/* For blocks of f's layout. */
+WK_INLINE void pack_block(const tile_form *f, const float *x, float fine_above, fast_block *block,
+                          fast_low *low) {
+    quant_block q;
+    quant_make(x, fine_above, &q);
+    block->is_fine = FAST_PLANES > 1 && q.is_fine;
+    block->scale = q.scale;
+    if (!block->is_fine) {
+        block->sum = q.scale * (float)pack_plane(f, q.v, block->values, block->base[HIGH]);
+        return;
+    }
+    int32_t v[2][QUANT_BLOCK];
+    split_block(q.v, v[0], v[1]);
+    const int32_t high = pack_plane(f, v[0], block->values, block->base[HIGH]);
+    const int32_t sum = QUANT_STEP * high + pack_plane(f, v[1], low->values, block->base[LOW]);
+    block->sum = q.scale * (float)sum;
+    block->scale = q.scale * (float)QUANT_STEP;
+}
+
 /* A block of a panel with its quants as bytes and its scales as floats: made once for all tiles of
- * columns where that takes long (is_slow). */
+ * columns where that takes long (is_slow), or for those of one tile, in registers. */
 typedef struct unpacked_block {
-    uint8_t units[UNITS][WK_PANEL_GROUP_BYTES];
-    float step[QUANT_PARTS][WK_PANEL_ROWS], addend[QUANT_PARTS][WK_PANEL_ROWS];
+    b64 units[UNITS];
+    v16 step[QUANT_PARTS], addend[QUANT_PARTS];
 } unpacked_block;
 
 WK_INLINE void unpack_block(const wk_layout layout, const panel_block *block, unpacked_block *to) {
     for (int i = 0; i < GROUPS / 2; i++) {
         const b64 low = block_group(layout, block, 0, i), high = block_group(layout, block, 1, i);
         for (int u = 0; u < UNITS / GROUPS; u++) {
-            b64_store(to->units[i * (UNITS / GROUPS) + u], b64_unit(low, u));
-            b64_store(to->units[i * (UNITS / GROUPS) + u + UNITS / 2], b64_unit(high, u));
+            to->units[i * (UNITS / GROUPS) + u] = b64_unit(low, u);
+            to->units[i * (UNITS / GROUPS) + u + UNITS / 2] = b64_unit(high, u);
         }
     }
     for (int part = 0; part < block_parts(layout); part++)
-        v16_store(to->step[part], block_step(layout, block, part));
+        to->step[part] = block_step(layout, block, part);
     for (int part = 0; part < block_minima(layout); part++)
-        v16_store(to->addend[part], block_addend(layout, block, part));
+        to->addend[part] = block_addend(layout, block, part);
 }
 
 /* ---- Blocks of either kind ---- */
@@ -148,15 +164,15 @@ WK_INLINE const unpacked_block *unpacked_at(const panel_block *block) {
     return (const unpacked_block *)(const void *)block->quants;
 }
 WK_INLINE v16 form_step(const tile_form *f, const panel_block *block, const int part) {
-    if (f->is_unpacked) return v16_load(unpacked_at(block)->step[part]);
+    if (f->is_unpacked) return unpacked_at(block)->step[part];
     return block_step(f->layout, block, part);
 }
 WK_INLINE v16 form_addend(const tile_form *f, const panel_block *block, const int part) {
-    if (f->is_unpacked) return v16_load(unpacked_at(block)->addend[part]);
+    if (f->is_unpacked) return unpacked_at(block)->addend[part];
     return block_addend(f->layout, block, part);
 }
 
-/* ---- Dot products. at: the block of each panel; x: that of each column ---- */
+/* ---- Dot products. at: the block of each panel; x: each column, from that block on ---- */
 
 /* Whole sums, by panel and column. */
 typedef struct block_sums {
@@ -165,10 +181,10 @@ typedef struct block_sums {
 
 /* sums += quants . values for unit u, whose quants are one of each panel. */
 WK_INLINE void add_unit(const tile_form *f, const int u, const b64 unit[],
-                        const fast_plane *const x[], block_sums *sums) {
+                        const fast_value *const x[], block_sums *sums) {
     for (int c = 0; c < f->width; c++) {
         int32_t word;
-        memcpy(&word, x[c]->values + u * (QUANT_BLOCK / UNITS), sizeof word);
+        memcpy(&word, x[c] + u * (QUANT_BLOCK / UNITS), sizeof word);
         for (int p = 0; p < f->panels; p++)
             sums->of[p][c] = w16_dot(sums->of[p][c], unit[p], w16_set(word), is_wide(f->layout));
     }
@@ -176,7 +192,7 @@ WK_INLINE void add_unit(const tile_form *f, const int u, const b64 unit[],
 
 /* The same for group i of one half of a block of a panel. */
 WK_INLINE void add_group(const tile_form *f, const int half, const int i, const panel_block at[],
-                         const fast_plane *const x[], block_sums *sums) {
+                         const fast_value *const x[], block_sums *sums) {
     b64 group[FAST_PANELS], unit[FAST_PANELS];
     for (int p = 0; p < f->panels; p++) group[p] = block_group(f->layout, &at[p], half, i);
     for (int u = 0; u < UNITS / GROUPS; u++) {
@@ -187,7 +203,7 @@ WK_INLINE void add_group(const tile_form *f, const int half, const int i, const 
 
 /* For all groups of a part. */
 WK_INLINE void add_groups(const tile_form *f, const int part, const panel_block at[],
-                          const fast_plane *const x[], block_sums *sums) {
+                          const fast_value *const x[], block_sums *sums) {
     /* In the order of memory: bytes follow each other, smaller quants of both halves share them. */
     if (wk_panel_get(f->layout)->bits == 8) {
         for (int i = 0; i < GROUPS; i++)
@@ -202,57 +218,44 @@ WK_INLINE void add_groups(const tile_form *f, const int part, const panel_block 
 
 /* For all units of a part of unpacked blocks. */
 WK_INLINE void add_units(const tile_form *f, const int part, const panel_block at[],
-                         const fast_plane *const x[], block_sums *sums) {
+                         const fast_value *const x[], block_sums *sums) {
     const int begin = part * UNITS / 2, end = f->parts == 1 ? UNITS : begin + UNITS / 2;
     for (int u = begin; u < end; u++) {
         b64 unit[FAST_PANELS];
-        for (int p = 0; p < f->panels; p++) unit[p] = b64_load(unpacked_at(&at[p])->units[u]);
+        for (int p = 0; p < f->panels; p++) unit[p] = unpacked_at(&at[p])->units[u];
         add_unit(f, u, unit, x, sums);
     }
 }
 
 /* For a part, less what the bias of the quants adds. */
-WK_INLINE void add_plane(const tile_form *f, const int part, const panel_block at[],
-                         const fast_plane *const x[], block_sums *sums) {
-    for (int c = 0; c < f->width && f->bias != 0; c++) {
-        const int32_t base = f->parts == 1 ? x[c]->base[0] + x[c]->base[1] : x[c]->base[part];
-        const w16 all = w16_set(f->bias * base);
-        for (int p = 0; p < f->panels; p++) sums->of[p][c] = w16_add(sums->of[p][c], all);
+WK_INLINE void add_plane(const tile_form *f, const int part, const int plane,
+                         const panel_block at[], const fast_row x[], block_sums *sums) {
+    const fast_value *values[FAST_COLUMNS];
+    for (int c = 0; c < f->width; c++) {
+        values[c] = plane == HIGH ? x[c].blocks->values : x[c].low->values;
+        const w16 base = w16_set(x[c].blocks->base[plane][part]);
+        for (int p = 0; p < f->panels && f->bias != 0; p++)
+            sums->of[p][c] = w16_add(sums->of[p][c], base);
     }
     if (f->is_unpacked) {
-        add_units(f, part, at, x, sums);
+        add_units(f, part, at, values, sums);
     } else {
-        add_groups(f, part, at, x, sums);
+        add_groups(f, part, at, values, sums);
     }
 }
 
-/* A part's dot products of quants less bias: with high, or with QUANT_STEP * high + low. They are
- * below 2^27. */
-WK_INLINE void sum_part(const tile_form *f, const int part, const panel_block at[],
-                        const fast_block *const x[], bool is_fine, block_sums *sums) {
-    const fast_plane *high[FAST_COLUMNS], *low[FAST_COLUMNS];
-    for (int c = 0; c < f->width; c++) {
-        high[c] = &x[c]->planes[HIGH];
-        low[c] = &x[c]->planes[LOW];
-        for (int p = 0; p < f->panels; p++) sums->of[p][c] = w16_set(0);
-    }
-    add_plane(f, part, at, high, sums);
-    if (!is_fine) return;
-    for (int p = 0; p < f->panels; p++)
-        for (int c = 0; c < f->width; c++) sums->of[p][c] = w16_times_step(sums->of[p][c]);
-    add_plane(f, part, at, low, sums);
-}
-
-/* product = the part's dot products times its step, in units of the columns' scales; part 1 is
- * added to part 0. */
-WK_INLINE void add_part(const tile_form *f, const int part, const panel_block at[],
-                        const fast_block *const x[], bool is_fine,
-                        v16 product[FAST_PANELS][FAST_COLUMNS]) {
+/* product = the dot products of a part with a plane times the steps of the quants, in units of the
+ * columns' scales; part 1 is added to part 0. Dot products are whole numbers below 2^20. */
+WK_INLINE void multiply_part(const tile_form *f, const int part, const int plane,
+                             const panel_block at[], const fast_row x[],
+                             v16 product[FAST_PANELS][FAST_COLUMNS]) {
     block_sums sums;
-    sum_part(f, part, at, x, is_fine, &sums);
-    const v16 unit = v16_set(is_fine ? 1.0F / (float)QUANT_STEP : 1);
+    for (int p = 0; p < f->panels; p++)
+        for (int c = 0; c < f->width; c++) sums.of[p][c] = w16_set(0);
+    add_plane(f, part, plane, at, x, &sums);
     for (int p = 0; p < f->panels; p++) {
-        const v16 step = v16_mul(unit, form_step(f, &at[p], part));
+        v16 step = form_step(f, &at[p], part);
+        if (plane != HIGH) step = v16_mul(step, v16_set(1.0F / (float)QUANT_STEP));
         for (int c = 0; c < f->width; c++) {
             const v16 whole = w16_float(sums.of[p][c]);
             product[p][c] = part == 0 ? v16_mul(whole, step) : v16_fma(whole, step, product[p][c]);
@@ -260,31 +263,49 @@ WK_INLINE void add_part(const tile_form *f, const int part, const panel_block at
     }
 }
 
+WK_INLINE void multiply_plane(const tile_form *f, const int plane, const panel_block at[],
+                              const fast_row x[], v16 product[FAST_PANELS][FAST_COLUMNS]) {
+    for (int p = 0; p < f->panels; p++) /* gcc does not see that part 0 does it */
+        for (int c = 0; c < f->width; c++) product[p][c] = v16_zero();
+    multiply_part(f, 0, plane, at, x, product);
+    if (f->parts > 1) multiply_part(f, 1, plane, at, x, product);
+}
+
 /* The sum of x in one of the parts that have an addend. */
 WK_INLINE float part_sum(const tile_form *f, const fast_block *x, const int part) {
     if (f->minima == 1) return x->sum;
-    const float rest = x->is_fine ? (float)x->planes[LOW].base[part] / (float)QUANT_STEP : 0;
-    return -x->scale * ((float)x->planes[HIGH].base[part] + rest);
+    const float rest = x->is_fine ? (float)x->base[LOW][part] / (float)QUANT_STEP : 0;
+    return -x->scale * ((float)x->base[HIGH][part] + rest);
 }
 
-/* total += the block's part of y: (sum of quants . x) step + addend (sum of x). */
-WK_INLINE void add_block(const tile_form *f, const panel_block at[], const fast_block *const x[],
-                         v16 total[FAST_PANELS][FAST_COLUMNS]) {
-    int32_t is_fine = 0; /* any: to the others the low bytes then add nothing, to the bit */
-    for (int c = 0; c < f->width && FAST_PLANES > 1; c++) is_fine |= x[c]->is_fine;
+/* high += (sum of quants . high plane) step scale + addend (sum of x). */
+WK_INLINE void add_high(const tile_form *f, const panel_block at[], const fast_row x[],
+                        v16 high[FAST_PANELS][FAST_COLUMNS]) {
     v16 product[FAST_PANELS][FAST_COLUMNS];
-    add_part(f, 0, at, x, is_fine, product);
-    if (f->parts > 1) add_part(f, 1, at, x, is_fine, product);
+    multiply_plane(f, HIGH, at, x, product);
     for (int p = 0; p < f->panels; p++)
         for (int c = 0; c < f->width; c++)
-            total[p][c] = v16_fma(product[p][c], v16_set(x[c]->scale), total[p][c]);
+            high[p][c] = v16_fma(product[p][c], v16_set(x[c].blocks->scale), high[p][c]);
     for (int part = 0; part < f->minima; part++) {
         for (int p = 0; p < f->panels; p++) {
             const v16 addend = form_addend(f, &at[p], part);
             for (int c = 0; c < f->width; c++)
-                total[p][c] = v16_fma(addend, v16_set(part_sum(f, x[c], part)), total[p][c]);
+                high[p][c] = v16_fma(addend, v16_set(part_sum(f, x[c].blocks, part)), high[p][c]);
         }
     }
+}
+
+WK_INLINE bool is_fine(const fast_row *x) { return FAST_PLANES > 1 && x->blocks->is_fine; }
+
+/* low += (sum of quants . low plane) step scale / QUANT_STEP, for column c, which is fine. */
+WK_INLINE void add_low(const tile_form *f, const panel_block at[], const fast_row *x, int c,
+                       v16 low[FAST_PANELS][FAST_COLUMNS]) {
+    tile_form one = *f;
+    one.width = 1;
+    v16 product[FAST_PANELS][FAST_COLUMNS];
+    multiply_plane(&one, LOW, at, x, product);
+    for (int p = 0; p < f->panels; p++)
+        low[p][c] = v16_fma(product[p][0], v16_set(x->blocks->scale), low[p][c]);
 }
 
 #endif

@@ -9,14 +9,15 @@
  *   FAST_FORMATS   X-list of block types (quant/layout.h)
  *   FAST_COLUMNS   of a tile with one panel; an even number
  *   FAST_PANELS    of a tile with one column: as many streams from memory
- *   FAST_SHARES    whether code is to be small rather than the fastest there is for every layout:
- *                  all have the same tiles, over unpacked blocks, and a few one for a single column
+ *   FAST_HOLDS     whether registers hold a whole block of two panels, so that a tile of these
+ * takes any number of columns up to FAST_COLUMNS FAST_SHARES    whether code is to be small rather
+ * than the fastest there is for every layout: all have the same tiles, over unpacked blocks, and a
+ * few one for a single column
  */
 #ifndef WK_SIMD_LINEAR_FAST_H
 #define WK_SIMD_LINEAR_FAST_H
 
-#include "backend/cpu/simd/linear_bytes.h"
-#include "backend/cpu/simd/linear_groups.h"
+#include "backend/cpu/simd/linear_pack.h"
 
 #include <assert.h>
 
@@ -29,31 +30,12 @@ enum { LONG_PANEL = 32 << 10, PREFETCH_BYTES = 16 << 10 };
  * A group has at most GROUP_PANELS panels, and GROUP_BYTES where they are unpacked. */
 enum { GROUP_PANELS = 8, GROUP_BYTES = 512 << 10 };
 
-/* Rows that share their x have one packed row. */
-static int64_t packed_row(const linear_operands *a, int64_t row) {
-    return a->u > 1 && a->x.step == 0 ? row / a->u : row;
-}
-
-static int64_t packed_rows(const wk_op *op) {
-    const wk_view *const x = wk_src(op, 0);
-    return x->rank > 2 && x->extent[1] > 1 && x->stride[1] == 0 ? x->extent[0] : wk_view_rows(x);
-}
-
-/* Row of packed, [packed_rows][k / QUANT_BLOCK]. */
-static void pack_row(const linear_operands *a, int64_t row, fast_block *packed) {
-    const bool is_shared = a->u > 1 && a->x.step == 0;
-    const float *const x = linear_at(a, &a->x, is_shared ? row * a->u : row);
-    const float fine_above = FAST_PLANES > 1 ? quant_fine_above(x, a->k) : 0;
-    for (int64_t b = 0; b < a->k / QUANT_BLOCK; b++)
-        pack_block(x + b * QUANT_BLOCK, fine_above, packed + row * (a->k / QUANT_BLOCK) + b);
-}
-
 /* Where a tile of y goes. */
 typedef struct fast_target {
     float *const *y;       /* [columns] */
     int64_t row;           /* the first one */
     const float *bias;     /* NULL: none */
-    int64_t rows, columns; /* that exist; may be more than a tile's */
+    int64_t rows, columns; /* that exist; rows may be more than a tile's */
 } fast_target;
 
 WK_INLINE void store_tile(const fast_target *to, int c, int p, v16 value) {
@@ -64,40 +46,115 @@ WK_INLINE void store_tile(const fast_target *to, int c, int p, v16 value) {
     v16_store_rows(y, value, rows);
 }
 
+/* high, low: what a tile sums up of the high planes of all blocks, and of the low ones of those
+ * that are fine. */
+WK_INLINE void clear_sums(v16 sums[FAST_PANELS][FAST_COLUMNS], int panels, int width) {
+    for (int p = 0; p < panels; p++)
+        for (int c = 0; c < width; c++) sums[p][c] = v16_zero();
+}
+
+WK_INLINE void store_sums(const fast_target *to, v16 high[FAST_PANELS][FAST_COLUMNS],
+                          v16 low[FAST_PANELS][FAST_COLUMNS], int panels, int width) {
+    for (int c = 0; c < width; c++) {
+        for (int p = 0; p < panels; p++) {
+            const v16 sum = FAST_PLANES > 1 ? v16_add(high[p][c], low[p][c]) : high[p][c];
+            store_tile(to, c, p, sum);
+        }
+    }
+}
+
+/* The low planes of the columns whose bits are set: there are few. */
+WK_INLINE void add_lows(const tile_form *f, const panel_block at[], const fast_row x[], int64_t b,
+                        uint32_t fine, v16 low[FAST_PANELS][FAST_COLUMNS]) {
+    for (; FAST_PLANES > 1 && fine != 0; fine &= fine - 1) {
+        const int c = f->width == 1 ? 0 : __builtin_ctz(fine);
+        const fast_row from = row_from(&x[c], b);
+        add_low(f, at, &from, c, low);
+        if (f->width == 1) return;
+    }
+}
+
 /* panel: panels, or unpacked blocks of them; x: the tile's rows. */
 WK_INLINE void run_tile(const tile_form *f, const void *const panel[], int64_t n_blocks,
-                        const fast_block *const x[], const fast_target *to) {
-    v16 total[FAST_PANELS][FAST_COLUMNS];
-    for (int p = 0; p < f->panels; p++)
-        for (int c = 0; c < f->width; c++) total[p][c] = v16_zero();
+                        const fast_row x[], const fast_target *to) {
+    v16 high[FAST_PANELS][FAST_COLUMNS], low[FAST_PANELS][FAST_COLUMNS];
+    clear_sums(high, f->panels, f->width);
+    clear_sums(low, f->panels, f->width);
     for (int64_t b = 0; b < n_blocks; b++) {
         panel_block at[FAST_PANELS];
-        const fast_block *block[FAST_COLUMNS];
+        fast_row from[FAST_COLUMNS];
+        uint32_t fine = 0;
         for (int p = 0; p < f->panels; p++) at[p] = form_block(f, panel[p], b);
-        for (int c = 0; c < f->width; c++) block[c] = x[c] + b;
+        for (int c = 0; c < f->width; c++) {
+            from[c] = row_from(&x[c], b);
+            fine |= (uint32_t)is_fine(&from[c]) << c;
+        }
         if (f->width == 1 && f->panels == 1 && !f->is_unpacked)
             for (int i = 0; i < wk_panel_block_bytes(f->layout); i += 64)
                 wk_prefetch(at[0].scales + PREFETCH_BYTES + i);
-        add_block(f, at, block, total);
+        add_high(f, at, from, high);
+        add_lows(f, at, x, b, fine, low);
     }
-    for (int c = 0; c < f->width; c++)
-        for (int p = 0; p < f->panels; p++) store_tile(to, c, p, total[p][c]);
+    store_sums(to, high, low, f->panels, f->width);
+}
+
+/* Blocks of panels by n columns, two at a time. Which are fine comes back as bits. */
+WK_INLINE uint32_t add_pairs(const tile_form *two, const panel_block at[], const fast_row x[],
+                             int64_t b, int n, v16 high[FAST_PANELS][FAST_COLUMNS]) {
+    v16 sum[FAST_PANELS][FAST_COLUMNS];
+    uint32_t fine = 0;
+    for (int c = 0; c < n; c += 2) {
+        const fast_row from[2] = {row_from(&x[c], b), row_from(&x[c + 1], b)};
+        for (int i = 0; i < 2; i++) fine |= (uint32_t)is_fine(&from[i]) << (c + i);
+        for (int p = 0; p < two->panels; p++)
+            for (int i = 0; i < 2; i++) sum[p][i] = high[p][c + i];
+        add_high(two, at, from, sum);
+        for (int p = 0; p < two->panels; p++)
+            for (int i = 0; i < 2; i++) high[p][c + i] = sum[p][i];
+    }
+    return fine;
+}
+
+/* Panels by the columns that there are, whose quants stay in registers for all of them. Columns
+ * are an even number: the last one may count twice. */
+WK_INLINE void run_held(const tile_form *f, const void *const panel[], int64_t n_blocks,
+                        const fast_row x[], const fast_target *to) {
+    const int n = (int)(to->columns + 1) / 2 * 2;
+    const tile_form two = tile_form_of(f->layout, f->panels, 2, true);
+    v16 high[FAST_PANELS][FAST_COLUMNS], low[FAST_PANELS][FAST_COLUMNS];
+    clear_sums(high, f->panels, n);
+    clear_sums(low, f->panels, n);
+    for (int64_t b = 0; b < n_blocks; b++) {
+        unpacked_block held[FAST_PANELS];
+        panel_block at[FAST_PANELS];
+        for (int p = 0; p < f->panels; p++) {
+            const panel_block block = form_block(f, panel[p], b);
+            if (f->is_unpacked)
+                held[p] = *unpacked_at(&block);
+            else
+                unpack_block(f->layout, &block, &held[p]);
+            at[p].quants = (const uint8_t *)(const void *)&held[p];
+        }
+        const uint32_t fine = add_pairs(&two, at, x, b, n, high);
+        add_lows(&two, at, x, b, fine, low);
+    }
+    store_sums(to, high, low, f->panels, n);
 }
 
 /* Columns of a tile; those past the end repeat the last one. */
 typedef struct fast_columns {
-    const fast_block *x[FAST_COLUMNS];
+    fast_row x[FAST_COLUMNS];
     float *y[FAST_COLUMNS];
-    int64_t n; /* columns from the tile's first one to the last of all */
+    int64_t n;
 } fast_columns;
 
-WK_INLINE void find_columns(const linear_operands *a, const fast_block *packed, int64_t tile,
+WK_INLINE void find_columns(const linear_operands *a, const fast_packed *packed, int64_t first,
                             fast_columns *columns) {
-    assert(tile * FAST_COLUMNS < a->m);
-    columns->n = a->m - tile * FAST_COLUMNS;
+    assert(first < a->m);
+    columns->n = a->m - first < FAST_COLUMNS ? a->m - first : FAST_COLUMNS;
     for (int64_t c = 0; c < FAST_COLUMNS; c++) {
-        const int64_t i = tile * FAST_COLUMNS + (c < columns->n ? c : columns->n - 1);
-        columns->x[c] = packed + packed_row(a, linear_row(a, i)) * (a->k / QUANT_BLOCK);
+        const int64_t i = first + (c < columns->n ? c : columns->n - 1);
+        columns->x[c] = row_of_packed(packed, packed_row(a, linear_row(a, i)));
         columns->y[c] = linear_at(a, &a->y, i);
     }
 }
@@ -147,7 +204,10 @@ WK_INLINE void run_tiles(const linear_operands *a, const tile_form *f, const fas
                                       : (const void *)(g->panels + i * a->panel_bytes);
         }
         const fast_target to = target_at(a, at, g->end, columns);
-        run_tile(f, panel, g->n_blocks, columns->x, &to);
+        if (FAST_HOLDS && f->width > 1)
+            run_held(f, panel, g->n_blocks, columns->x, &to);
+        else
+            run_tile(f, panel, g->n_blocks, columns->x, &to);
     }
 }
 
@@ -172,7 +232,7 @@ typedef struct fast_form {
     wk_layout layout;
     fast_tiles *one;     /* 1 column by 1 panel */
     fast_tiles *streams; /* 1 column by FAST_PANELS panels */
-    fast_tiles *half;    /* FAST_COLUMNS / 2 columns by 1 panel */
+    fast_tiles *half;    /* FAST_COLUMNS / 2 columns by 1 panel; with FAST_HOLDS 2 to all by 2 */
     fast_tiles *full;    /* FAST_COLUMNS columns by 1 panel, unpacked where has_unpacked */
     void (*unpack)(const fast_group *g, int64_t panel_bytes, unpacked_block *to);
 } fast_form;
@@ -185,7 +245,7 @@ static void run_columns(const linear_operands *a, const fast_form *form, const f
         form->one(a, g, columns);
     } else if (columns->n == 1) {
         form->streams(a, g, columns);
-    } else if (columns->n <= FAST_COLUMNS / 2) {
+    } else if (columns->n <= FAST_COLUMNS / 2 || (FAST_HOLDS && !is_slow(form->layout))) {
         form->half(a, g, columns);
     } else {
         form->full(a, g, columns);
@@ -193,10 +253,10 @@ static void run_columns(const linear_operands *a, const fast_form *form, const f
 }
 
 static void run_group(const linear_operands *a, const fast_form *form, const fast_group *g,
-                      const fast_block *packed) {
-    for (int64_t t = 0; t * FAST_COLUMNS < a->m; t++) {
+                      const fast_packed *packed) {
+    for (int64_t first = 0; first < a->m; first += FAST_COLUMNS) {
         fast_columns columns;
-        find_columns(a, packed, t, &columns);
+        find_columns(a, packed, first, &columns);
         run_columns(a, form, g, &columns);
     }
 }
@@ -222,7 +282,7 @@ static int64_t group_panels(const wk_layout layout, int64_t m, int64_t k) {
 
 /* Panels [begin, end) by the rows of one weight. */
 static void run_panels(const linear_operands *a, const fast_form *form, int64_t begin, int64_t end,
-                       const fast_block *packed, void *unpacked) {
+                       const fast_packed *packed, void *unpacked) {
     assert(a->k % QUANT_BLOCK == 0 && (unpacked || !has_unpacked(form->layout, a->m)));
     const int64_t step = group_panels(form->layout, a->m, a->k);
     for (int64_t at = begin; at < end; at += step) {
@@ -238,20 +298,24 @@ static void run_panels(const linear_operands *a, const fast_form *form, int64_t 
     }
 }
 
+static void pack_rows(const wk_op *op, wk_layout layout, const fast_packed *packed, int64_t begin,
+                      int64_t end) {
+    const linear_operands a = linear_get(op);
+    const tile_form f = tile_form_of(layout, 1, 1, false);
+    for (int64_t row = begin; row < end; row++) pack_row(&a, &f, row, packed);
+}
+
 static void run_range(const wk_cpu_run *run, const fast_form *form, int phase, int64_t begin,
                       int64_t end) {
     const linear_index index = linear_index_in(run->op, run->scratch);
-    if (phase == LINEAR_SORT) {
-        linear_sort(run);
-    } else if (phase == LINEAR_PACK) {
-        const linear_operands a = linear_get(run->op);
-        for (int64_t row = begin; row < end; row++) pack_row(&a, row, index.packed);
-    }
+    const fast_packed packed = packed_in(run->op, index.packed);
+    if (phase == LINEAR_SORT) linear_sort(run);
+    if (phase == LINEAR_PACK) pack_rows(run->op, form->layout, &packed, begin, end);
     while (phase == LINEAR_MULTIPLY && begin < end) {
         const linear_span span = linear_span_at(run->op, begin, end);
         const linear_group group = linear_group_at(run, &index, span.group);
         if (group.a.m > 0)
-            run_panels(&group.a, form, span.begin, span.end, index.packed, run->worker_scratch);
+            run_panels(&group.a, form, span.begin, span.end, &packed, run->worker_scratch);
         begin = span.next;
     }
 }
@@ -259,15 +323,17 @@ static void run_range(const wk_cpu_run *run, const fast_form *form, int phase, i
 #define FAST_TILES(dtype, type, form, n_panels, width, is_unpacked)                                \
     static void type##_##form(const linear_operands *a, const fast_group *g,                       \
                               const fast_columns *columns) {                                       \
-        if (FAST_SHARES && !is_direct(WK_LAYOUT_PANEL_##dtype)) return; /* run_shared */           \
+        if (FAST_SHARES && !is_direct(WK_LAYOUT_PANEL_##dtype)) return;    /* run_shared */        \
+        if (FAST_HOLDS && width == FAST_COLUMNS && !(is_unpacked)) return; /* half */              \
         const tile_form f = tile_form_of(WK_LAYOUT_PANEL_##dtype, n_panels, width, is_unpacked);   \
         run_tiles(a, &f, g, columns);                                                              \
     }
 #define FAST_RUN(dtype, type)                                                                      \
     FAST_TILES(dtype, type, one, 1, 1, false)                                                      \
     FAST_TILES(dtype, type, streams, FAST_PANELS, 1, false)                                        \
-    FAST_TILES(dtype, type, half, 1, FAST_COLUMNS / 2, false)                                      \
-    FAST_TILES(dtype, type, full, 1, FAST_COLUMNS, is_slow(WK_LAYOUT_PANEL_##dtype))               \
+    FAST_TILES(dtype, type, half, FAST_HOLDS ? 2 : 1, FAST_COLUMNS / 2, false)                     \
+    FAST_TILES(dtype, type, full, FAST_HOLDS ? 2 : 1, FAST_COLUMNS,                                \
+               is_slow(WK_LAYOUT_PANEL_##dtype))                                                   \
     static void unpack_##type(const fast_group *g, int64_t panel_bytes, unpacked_block *to) {      \
         unpack_panels(WK_LAYOUT_PANEL_##dtype, g, panel_bytes, to);                                \
     }                                                                                              \
@@ -299,10 +365,7 @@ static int64_t grain(const wk_op *op, int phase) {
     return linear_has_experts(op) ? LINEAR_GROUP_ITEMS : FAST_PANELS;
 }
 
-static size_t scratch_bytes(const wk_op *op) {
-    const int64_t n_blocks = packed_rows(op) * (linear_k(op) / QUANT_BLOCK);
-    return linear_index_bytes(op) + (size_t)n_blocks * sizeof(fast_block);
-}
+static size_t scratch_bytes(const wk_op *op) { return linear_index_bytes(op) + packed_bytes(op); }
 
 static size_t worker_bytes(const wk_op *op) {
     const int64_t m = linear_m(op), k = linear_k(op);

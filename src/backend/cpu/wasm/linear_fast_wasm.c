@@ -7,7 +7,14 @@
 #include <stdbool.h>
 
 /* A tile has 8 registers of sums, of the 15 or so that a browser has on x86. */
-enum { FAST_COLUMNS = 2, FAST_PANELS = 1, FAST_PLANES = 1, FAST_SHARES = 1, WIDE_BIAS = 128 };
+enum {
+    FAST_COLUMNS = 2,
+    FAST_PANELS = 1,
+    FAST_HOLDS = 0,
+    FAST_PLANES = 1,
+    FAST_SHARES = 1,
+    WIDE_BIAS = 128,
+};
 
 typedef struct w16 {
     v128_t part[SIMD_PARTS];

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-enum { FAST_COLUMNS = 4, FAST_PANELS = 4, WIDE_BIAS = 0 };
+enum { FAST_COLUMNS = 4, FAST_PANELS = 4, FAST_HOLDS = 0, WIDE_BIAS = 0 };
 
 typedef b64 w16;
 

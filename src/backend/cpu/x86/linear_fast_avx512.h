@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-enum { FAST_COLUMNS = 8, FAST_PANELS = 4, WIDE_BIAS = 128 };
+enum { FAST_COLUMNS = 16, FAST_PANELS = 4, FAST_HOLDS = 1, WIDE_BIAS = 128 };
 
 typedef __m512i w16;
 
