@@ -16,7 +16,7 @@ enum {
     TILE_COLUMNS_SMALL = 2,
     HAS_PREFETCH = 1,
     ATTENTION_SUMS = 4,     /* register tile of attention, of 16 floats */
-    ATTENTION_WIDENS = 0,   /* whether halves become floats once for all queries of a step */
+    ATTENTION_WIDENS = 0,   /* whether halves become floats first even for few queries */
     DECODE_PANELS = 2,      /* panels in flight with one column, to hide the latency of the sums */
     COLUMN_IS_UNPACKED = 0, /* exact, with one column: no code for each type */
     SIMD_IS_SHORT = 0,      /* whether less code is worth a few more instructions */
