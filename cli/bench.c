@@ -64,6 +64,7 @@ static const cli_kind counts_kind = {.set = set_counts, .show = show_counts};
 static void set_defaults(void *given) {
     bench_options *const o = given;
     cli_engine_defaults(&o->engine, WICK_MATH_FAST);
+    o->engine.speculate = WICK_SPECULATE_NONE;
     o->n_prompt = (counts){.items = {512}, .n = 1};
     o->n_generated = (counts){.items = {128}, .n = 1};
     o->threads = (counts){.items = {0}, .n = 1};
@@ -128,7 +129,8 @@ static const cli_option options[] = {
      .offset = offsetof(bench_options, json)},
 };
 static const cli_group group = {"Benchmark", options, sizeof options / sizeof *options};
-static const cli_group *const groups[] = {&group, &cli_engine_rest_group, NULL};
+static const cli_group *const groups[] = {&group, &cli_speculation_group, &cli_engine_rest_group,
+                                          NULL};
 
 /* ---- One run ---- */
 
@@ -226,7 +228,7 @@ static vocabulary_cost read_vocabulary_cost(const char *path) {
 
 /* Prompts need the output matrix for their last token only, generation needs of an embedding that
  * is not the output matrix too a single row. */
-static void set_cost(cli_bench_row *row, const char *path, const wick_session *session) {
+static void set_cost(cli_bench_row *row, const char *path) {
     const vocabulary_cost cost = read_vocabulary_cost(path);
     if (!cost.is_known) return;
     const uint64_t n_vocabulary = (uint64_t)row->info.n_vocab * row->info.n_embd;
@@ -234,9 +236,7 @@ static void set_cost(cli_bench_row *row, const char *path, const wick_session *s
     const double n_inner = (double)(row->info.n_parameters - n_tables * n_vocabulary);
     if (row->n_prompt > 0)
         row->ops_per_token = 2 * (n_inner + (double)n_vocabulary / row->n_prompt);
-    wick_session_stats stats;
-    wick_session_get_stats(session, &stats);
-    const double cache_bytes = (double)stats.cache_bytes / stats.context_length;
+    const double cache_bytes = (double)row->session.cache_bytes / row->session.context_length;
     const double n_cached = 0.5 * (row->n_generated + 1); /* on average */
     const bool is_split = row->info.host_layers > 0 && row->info.host_layers < row->info.n_layers;
     const uint64_t unread = cost.is_tied && !is_split ? 0 : cost.embedding_size;
@@ -263,13 +263,15 @@ static wick_session_desc session_desc(const bench_options *o, uint32_t n_prompt,
         .chunk_length = o->engine.chunk_length,
         .cache = (wick_cache)o->engine.cache,
         .ignore_end = true,
+        .speculate = (wick_speculate)o->engine.speculate,
         .no_reuse = true,
     };
 }
 
 static int time_row(timer *t, cli_bench_row *row) {
     const uint32_t n_ids = row->n_prompt > 0 ? row->n_prompt : 1;
-    const wick_session_desc desc = session_desc(t->options, row->n_prompt, row->n_generated);
+    wick_session_desc desc = session_desc(t->options, row->n_prompt, row->n_generated);
+    desc.draft = t->engine->draft;
     cli_warn_context(t->engine->model, desc.context_length);
     wick_error error = {0};
     if (wick_session_open(t->engine->model, &desc, &t->session, &error) != WICK_OK)
@@ -285,7 +287,8 @@ static int time_row(timer *t, cli_bench_row *row) {
     }
     if (code == CLI_OK && row->n_generated > 0)
         code = time_test(t, 0, row->n_generated, &row->generation);
-    set_cost(row, t->options->model, t->session);
+    wick_session_get_stats(t->session, &row->session);
+    set_cost(row, t->options->model);
     row->peak_memory = wick_peak_memory();
     wick_device_stats stats;
     wick_device_get_stats(t->engine->device, &stats);

@@ -21,6 +21,7 @@ typedef struct cli_bench_row {
     double longest_submit; /* seconds, of the device up to this row; 0: it has none */
     uint64_t peak_memory;  /* bytes, of the process up to this row; 0: unknown */
     cli_bench_speed prompt, generation;
+    wick_session_stats session; /* of the last run */
     /* What one token costs at least: operations of matrix products with the weights in a prompt,
      * bytes of weights and cache read in a generation. 0: not known. */
     double ops_per_token, bytes_per_token;

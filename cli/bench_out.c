@@ -66,6 +66,8 @@ static void add_result(cli_field_list *list, const cli_bench_row *row) {
     cli_add_number(list, "decode_tokens_per_second", known(row->generation.median));
     cli_add_number(list, "decode_least", known(row->generation.least));
     cli_add_number(list, "decode_most", known(row->generation.most));
+    cli_add_number(list, "n_drafted", row->session.n_drafted);
+    cli_add_number(list, "n_accepted", row->session.n_accepted);
     cli_add_number(list, "longest_submit_seconds", known(row->longest_submit));
     cli_add_text(list, "prefill_arithmetic", row->is_fast ? "integer" : "f32");
     cli_add_number(list, "prefill_share_of_peak", prompt_share(row));
@@ -160,7 +162,11 @@ static void print_test(const cli_bench_row *row, bool is_prompt) {
     snprintf(test, sizeof test, "%s %" PRIu32, is_prompt ? "prefill" : "decode",
              is_prompt ? row->n_prompt : row->n_generated);
     snprintf(spread, sizeof spread, "%.1f to %.1f", speed->least, speed->most);
-    if (!isnan(part)) snprintf(used, sizeof used, "%.0f %% %s", 100 * part, limit);
+    if (!is_prompt && row->session.n_drafted > 0)
+        snprintf(used, sizeof used, "%" PRIu32 " of %" PRIu32 " guesses right",
+                 row->session.n_accepted, row->session.n_drafted);
+    else if (!isnan(part))
+        snprintf(used, sizeof used, "%.0f %% %s", 100 * part, limit);
     printf("| %s | %s | %d | %s | %.1f | %s | %s | %s |\n", file_name(row->model), test,
            row->device.n_threads, row->is_fast ? "fast" : "exact", speed->median, spread,
            cli_bar_of(part, BAR).text, used);

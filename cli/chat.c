@@ -139,6 +139,7 @@ static int prepare(const chat_options *o, cli_chat *chat) {
     if (code == CLI_OK && desc.chat_template != NULL && cli_is_blank(desc.chat_template))
         code = cli_error("the template '%s' is empty", o->compiled);
     if (code == CLI_OK) code = cli_engine_open(&chat->engine, &o->engine, &chat->session, o->model);
+    chat->session.draft = desc.session.draft = chat->engine.draft;
     if (code == CLI_OK) code = open_chat(o, &desc, chat);
     if (code == CLI_OK) cli_note_short_context(chat->engine.model, o->context_length);
     if (code == CLI_OK && o->load != NULL) code = cli_messages_load(chat->talk, o->load);
@@ -196,6 +197,7 @@ static int run(void *given) {
                                        .cache = (wick_cache)o->engine.cache,
                                        .max_tokens = o->max_tokens,
                                        .sampler = sampling.desc,
+                                       .speculate = (wick_speculate)o->engine.speculate,
                                        .special = true};
     if (o->prompt == NULL) cli_echo_off(); /* keys wait for the first prompt */
     if (code == CLI_OK) code = prepare(o, &chat);

@@ -22,6 +22,9 @@ _Static_assert(WICK_MATH_EXACT == 0 && WICK_MATH_FAST == 1, "words of --math");
 _Static_assert(WICK_CACHE_AUTO == 0 && WICK_CACHE_F32 == 1 && WICK_CACHE_F16 == 2 &&
                    WICK_CACHE_Q8_0 == 3 && WICK_CACHE_Q4_0 == 4,
                "words of --cache");
+_Static_assert(WICK_SPECULATE_AUTO == 0 && WICK_SPECULATE_NONE == 1 && WICK_SPECULATE_NGRAM == 2 &&
+                   WICK_SPECULATE_DRAFT == 3,
+               "words of --speculate");
 _Static_assert(WICK_ISA_AUTO == 0 && WICK_ISA_REF == 1 && WICK_ISA_AVX2 == 2 &&
                    WICK_ISA_AVX512 == 3 && WICK_ISA_NEON == 4 && WICK_ISA_DOTPROD == 5 &&
                    WICK_ISA_I8MM == 6,
@@ -147,6 +150,23 @@ static const cli_option engine_options[] = {
      .offset = offsetof(cli_engine_options, no_warm_up)},
 };
 
+static const cli_option speculation_options[] = {
+    {.name = "speculate",
+     .argument = "auto|none|ngram|draft",
+     .help = "guess tokens and compute them together, which changes no text: ngram: what followed "
+             "when the last tokens were in the text before; draft: those of --draft; auto: both, "
+             "where they pay",
+     .kind = &cli_word,
+     .offset = offsetof(cli_engine_options, speculate)},
+    {.name = "draft",
+     .argument = "DRAFT.gguf",
+     .help = "a smaller model of the same vocabulary, which makes guesses, see docs/speculation.md",
+     .kind = &cli_model,
+     .offset = offsetof(cli_engine_options, draft)},
+};
+const cli_group cli_speculation_group = {"Speculation", speculation_options,
+                                         sizeof speculation_options / sizeof *speculation_options};
+
 enum { KERNEL_CACHE_SIZE = 64 << 20 /* bytes */ };
 enum { N_OPTIONS = sizeof engine_options / sizeof *engine_options, N_HOST_OPTIONS = 11 };
 const cli_group cli_engine_group = {"Computing", engine_options, N_OPTIONS};
@@ -269,6 +289,23 @@ static int add_adapters(const cli_engine *engine, const cli_texts *adapters) {
     return code;
 }
 
+/* A remote path becomes that of the file, in fetched. */
+static int fetch(const char **path, cli_path *fetched) {
+    if (*path == NULL || !cli_is_remote(*path)) return CLI_OK;
+    const int code = cli_pull_model(*path, fetched);
+    *path = fetched->text;
+    return code;
+}
+
+static int load_draft(cli_engine *engine, const cli_engine_options *options,
+                      const wick_session_desc *sessions) {
+    const char *path = options->draft;
+    cli_path fetched;
+    if (path == NULL) return CLI_OK;
+    const int code = fetch(&path, &fetched);
+    return code == CLI_OK ? cli_engine_load(engine, options, sessions, path, &engine->draft) : code;
+}
+
 int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
                     const wick_session_desc *sessions, const char *path) {
     *engine = (cli_engine){0};
@@ -276,27 +313,26 @@ int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
     cli_path fetched;
     wick_error error = {0};
     wick_source source = {0};
-    if (path != NULL && cli_is_remote(path)) {
-        const int pulled = cli_pull_model(path, &fetched);
-        if (pulled != CLI_OK) return pulled;
-        path = fetched.text;
-    }
+    int code = fetch(&path, &fetched);
+    if (code != CLI_OK) return code;
     if (path == NULL)
         source = wick_source_memory(wick_embedded_model, wick_embedded_model_size);
     else if (wick_source_files(&path, 1, &source, &error) != WICK_OK)
         return cli_report_file(&error, path, NULL);
-    int code = open_device(engine, options);
+    code = open_device(engine, options);
     const wick_model_desc desc = model_desc(options, sessions);
     if (code == CLI_OK)
         code = load(engine->device, source, &desc, path, &engine->model);
     else
         source.close(&source);
     if (code == CLI_OK) code = add_adapters(engine, &options->adapters);
+    if (code == CLI_OK) code = load_draft(engine, options, sessions);
     if (code != CLI_OK) cli_engine_close(engine);
     return code;
 }
 
 void cli_engine_close(cli_engine *engine) {
+    wick_model_close(engine->draft);
     wick_model_close(engine->model);
     wick_device_close(engine->device);
     cli_kernel_cache_close(&engine->kernel_cache);

@@ -16,6 +16,8 @@ typedef struct cli_engine_options {
     int math; /* wick_math */
     uint32_t chunk_length;
     int cache;             /* wick_cache */
+    int speculate;         /* wick_speculate */
+    const char *draft;     /* path of a draft model; NULL: none */
     int32_t device_layers; /* as in wick_model_desc */
     uint64_t gpu_memory;   /* bytes; 0: all there is */
     cli_texts adapters;    /* of the model that cli_engine_open loads */
@@ -30,11 +32,14 @@ extern const cli_group cli_engine_group;
 extern const cli_group cli_engine_host_group;
 /* All but --threads, for commands that have their own. */
 extern const cli_group cli_engine_rest_group;
+/* For commands that generate. */
+extern const cli_group cli_speculation_group;
 
 typedef struct cli_engine {
     cli_kernel_cache kernel_cache; /* of the device: an engine stays where it was opened */
     wick_device *device;
     wick_model *model;
+    wick_model *draft; /* NULL: there is none */
 } cli_engine;
 
 /* Opens the device and loads path, or the model inside the command for NULL, to be used by such

@@ -139,9 +139,9 @@ static const cli_group memory_group = {"Memory", memory_options,
                                        sizeof memory_options / sizeof *memory_options};
 static const cli_group session_group = {"Session", session_options,
                                         sizeof session_options / sizeof *session_options};
-static const cli_group *const groups[] = {
-    &prompt_group,     &output_group, &cli_sampling_group, &session_group, &memory_group,
-    &cli_engine_group, NULL};
+static const cli_group *const groups[] = {&prompt_group,     &output_group, &cli_sampling_group,
+                                          &session_group,    &memory_group, &cli_speculation_group,
+                                          &cli_engine_group, NULL};
 
 /* `echo text | wick run`: the line's end belongs to echo, not to the prompt. */
 static void drop_line_end(cli_input *input) {
@@ -261,6 +261,7 @@ static wick_session_desc session_desc(const run_options *o, const wick_sampler_d
                                .cache = (wick_cache)o->engine.cache,
                                .max_tokens = o->max_tokens,
                                .sampler = *sampler,
+                               .speculate = (wick_speculate)o->engine.speculate,
                                .n_logprobs = o->n_logprobs,
                                .stop = o->stop.items,
                                .n_stop = o->stop.n,
@@ -367,8 +368,9 @@ static int run(void *given) {
     int code = cli_sampling_read(&cli_run, &o->sampling, &sampling);
     if (code == CLI_OK) code = read_prompt(o, &prompt);
     cli_engine engine = {0};
-    const wick_session_desc desc = session_desc(o, &sampling.desc, &prompt);
+    wick_session_desc desc = session_desc(o, &sampling.desc, &prompt);
     if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, &desc, o->model);
+    desc.draft = engine.draft;
     if (code == CLI_OK) code = answer_or_continue(o, &desc, &prompt, &engine);
     cli_engine_close(&engine);
     cli_input_free(&prompt);

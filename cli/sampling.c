@@ -96,6 +96,8 @@ int cli_report_session(const wick_error *error, const cli_sampling_options *opti
     if (path == NULL) path = options->json_schema_file;
     if (error->status == WICK_ERR_OUT_OF_MEMORY)
         return cli_report(error, "a smaller --context, or --cache q8_0, needs less");
+    if (error->status == WICK_ERR_MISMATCH || error->status == WICK_ERR_ARGUMENT)
+        return cli_report(error, "--draft takes a smaller model of the same family");
     if (!cli_is_of_grammar(error)) return cli_report(error, NULL);
     snprintf(hint, sizeof hint, "it was given with --%s%s%s", option, path != NULL ? " " : "",
              path != NULL ? path : "");

@@ -46,6 +46,9 @@ static void print_speed(const wick_session_stats *stats) {
     } else {
         fputs("; nothing generated", stderr);
     }
+    if (stats->n_drafted > 0)
+        fprintf(stderr, "; %" PRIu32 " of %" PRIu32 " guesses right", stats->n_accepted,
+                stats->n_drafted);
     if (stats->seed != 0) fprintf(stderr, "; seed %" PRIu64, stats->seed);
     fprintf(stderr, "; peak memory %s\n", cli_bytes_text(wick_peak_memory()).text);
 }

@@ -86,6 +86,19 @@ typedef enum wick_cache {
     WICK_CACHE_Q4_0,
 } wick_cache;
 
+/* Tokens that are guessed and computed with the one before them, so that the weights are read once
+ * for several; a guess that the sampler does not choose is taken back. Texts are the same with any
+ * of these, drawn ones included; on a GPU in fast math, where batches of other sizes round
+ * otherwise, nearly so: see docs/speculation.md. */
+typedef enum wick_speculate {
+    WICK_SPECULATE_AUTO, /* by look-up, else by the draft model if there is one, where they are
+                          * measured to pay */
+    WICK_SPECULATE_NONE,
+    WICK_SPECULATE_NGRAM, /* by look-up: what followed when the last tokens were in the text before;
+                           * whether it pays or not */
+    WICK_SPECULATE_DRAFT, /* by the draft model alone, whether it pays or not */
+} wick_speculate;
+
 typedef struct wick_session_desc {
     /* Tokens, less than 2^31. 0: the model's, at most 16384, and as many as a quarter of the memory
      * that was free when the model was opened, weights taken off, has room for. Of encoders, in
@@ -102,7 +115,13 @@ typedef struct wick_session_desc {
     bool ignore_end; /* end tokens do not end the generation */
     wick_logits_mode logits;
     uint32_t n_logprobs; /* log probabilities with each token: of this many tokens, at most 1024 */
-    bool no_reuse; /* computes all of its tokens itself, for measurements: see docs/sessions.md */
+    wick_speculate speculate;
+    /* A smaller model of the same vocabulary, on any device, which must outlive the session; it may
+     * be NULL. WICK_ERR_MISMATCH: its vocabulary is another one; WICK_ERR_UNSUPPORTED: it has
+     * recurrent layers, or is an encoder. */
+    wick_model *draft;
+    bool no_reuse; /* computes all of its tokens itself, and gives none to others, for measurements:
+                    * see docs/sessions.md */
 } wick_session_desc;
 
 /* The model must outlive the session. desc may be NULL. WICK_ERR_VALUE: a field of desc is out of
@@ -118,10 +137,10 @@ WICK_API wick_status wick_session_configure(wick_session *session, const wick_se
 WICK_API void wick_session_close(wick_session *session);
 /* Another session that goes on from where this one is, also in the middle of a text. Context,
  * chunks, cache and mode are those of this one; of desc (NULL: defaults) it takes the sampler,
- * max_tokens, stop, special, ignore_end, n_logprobs and no_reuse. Full blocks of the cache are
- * shared; what a layer with a window or a recurrent layer keeps is copied. WICK_ERR_STATE: the
- * session has failed, or a batch is being computed for it: step until an event comes; else as
- * wick_session_open. */
+ * max_tokens, stop, special, ignore_end, n_logprobs, speculate, draft and no_reuse. Full blocks of
+ * the cache are shared; what a layer with a window or a recurrent layer keeps is copied.
+ * WICK_ERR_STATE: the session has failed, or a batch is being computed for it: step until an event
+ * comes; else as wick_session_open. */
 WICK_API wick_status wick_session_fork(wick_session *session, const wick_session_desc *desc,
                                        wick_session **fork, wick_error *error);
 
@@ -223,6 +242,7 @@ WICK_API wick_status wick_session_next(wick_session *session, wick_event *event)
 
 typedef struct wick_session_stats {
     uint32_t n_prompt, n_reused, n_generated; /* tokens */
+    uint32_t n_drafted, n_accepted;           /* guesses that were computed; that were right */
     double prompt_seconds, generate_seconds, first_token_seconds;
     uint64_t cache_bytes;
     uint32_t n_context, context_length; /* used, room */

@@ -194,18 +194,24 @@ static void ask_all(const wk_runner *runner) {
     }
 }
 
-static bool is_single(const wk_waiting *waiting) { return waiting->n == 1; }
+/* A token that was generated, with guesses at the next ones; and a few before it, computed again.
+ */
+static bool is_single(const wk_waiting *waiting) {
+    return waiting->n == 1 || (waiting->n_ahead > 0 && waiting->n <= 2 * CHEAP_ROWS);
+}
 
 static uint32_t count_outputs(const wk_waiting *waiting, uint32_t n) {
-    if (waiting->outputs >= WK_OUTPUTS_ALL) return n;
-    return waiting->outputs == WK_OUTPUTS_LAST && n == waiting->n;
+    if (waiting->outputs != WK_OUTPUTS_LAST) return waiting->outputs == WK_OUTPUTS_NONE ? 0 : n;
+    const uint32_t first = waiting->n - waiting->n_ahead - 1;
+    return n > first ? n - first : 0;
 }
 
 /* What of its text is in the cache already is not computed; where logits are wanted, the last token
  * is. */
 static wick_status find_prefix(wk_sequence *s) {
     const wk_waiting *const wants = &s->wants;
-    if (wants->n <= 1 || wants->no_reuse || wants->outputs >= WK_OUTPUTS_ALL) return WICK_OK;
+    if (wants->n <= 1 || wants->no_reuse || wants->outputs >= WK_OUTPUTS_ALL || wants->n_ahead > 0)
+        return WICK_OK;
     const uint32_t n = s->n_cached + wants->n - (wants->outputs == WK_OUTPUTS_LAST);
     const uint32_t n_before = s->n_cached;
     WK_TRY(wk_sequence_find_prefix(s, wants->ids - s->n_cached, n));
@@ -244,22 +250,33 @@ static uint32_t find_share(const wk_runner *runner, const wk_sequence *s, const 
     const uint32_t left = f->n_rows < f->budget ? f->budget - f->n_rows : 0;
     const uint32_t due = waiting->no_reuse ? own : wk_sequence_until_snapshot(s);
     uint32_t most = own < left ? own : left;
-    if (due < most && waiting->outputs < WK_OUTPUTS_ALL) most = due;
-    if (f->n_rows > 0 && waiting->outputs >= WK_OUTPUTS_ALL) {
+    if (due < most && waiting->outputs < WK_OUTPUTS_ALL && waiting->n_ahead == 0) most = due;
+    if (f->n_rows > 0 && (waiting->outputs >= WK_OUTPUTS_ALL || waiting->n_ahead > 0)) {
         const uint32_t room = max_output_rows(runner);
         const uint32_t room_left = f->n_outputs < room ? room - f->n_outputs : 0;
         if (room_left < most) most = room_left;
     }
-    if (is_single(waiting)) return most > 0;
-    if (f->n_rows == 0) return fit_chunk(waiting->n, most);
+    if (f->n_rows == 0 && !is_single(waiting)) return fit_chunk(waiting->n, most);
     return waiting->n < most ? waiting->n : most;
+}
+
+/* Before guesses, which are left out where there is no memory for that. */
+static wick_status back_up(wk_runner *runner, wk_sequence *s, uint32_t *n) {
+    const uint32_t n_known = s->wants.n - s->wants.n_ahead;
+    if (*n <= n_known) return WICK_OK;
+    const wick_status status = wk_sequence_back_up(s);
+    if (wk_runner_is_loss(runner, status)) return status;
+    if (status != WICK_OK) *n = n_known;
+    if (status < 0) *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
+    return WICK_OK;
 }
 
 /* Where the cache has no room for its tokens now, it is passed over. */
 static wick_status add_part(wk_runner *runner, wk_sequence *s, filling *f) {
-    const uint32_t n = find_share(runner, s, f);
+    uint32_t n = find_share(runner, s, f);
     if (n == 0) return WICK_OK;
-    const wick_status status = wk_sequence_make_room(s, s->n_cached + n);
+    wick_status status = wk_sequence_make_room(s, s->n_cached + n);
+    if (status == WICK_OK) status = back_up(runner, s, &n);
     if (wk_runner_is_loss(runner, status)) return status;
     if (status != WICK_OK && !f->refused) {
         f->refused = s;

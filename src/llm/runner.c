@@ -200,14 +200,16 @@ static void queue_behind(wk_runner *runner) {
 }
 
 static void begin_parts(wk_runner *runner) {
+    uint32_t n_rows = 0;
     runner->n_batches++;
-    runner->begun_ns = wk_clock_ns();
+    for (uint32_t i = 0; i < runner->n_parts; i++) n_rows += runner->parts[i].n;
     for (uint32_t i = 0; i < runner->n_parts; i++) {
         const wk_part *const part = &runner->parts[i];
         wk_sequence *const s = part->sequence;
         wk_sequence_drop_rows(s);
         s->served = runner->n_batches;
         s->n_running = part->n;
+        s->n_beside = n_rows - part->n;
         s->is_dropped = false;
         wk_sequence_note_written(s, part->first, part->n);
         wk_model_note_batch(runner->model, true);
@@ -225,6 +227,7 @@ static wick_status start_parts(wk_runner *runner) {
 
 static wick_status start_batch(wk_runner *runner) {
     runner->has_begun = false;
+    runner->begun_ns = wk_clock_ns();
     wk_runner_keep_rows(runner);
     WK_TRY(wk_batch_choose(runner));
     return runner->n_parts > 0 ? start_parts(runner) : WICK_OK;
@@ -245,7 +248,9 @@ static wick_status poll_stages(wk_runner *runner) {
  * for it. */
 static void take_snapshot(wk_sequence *s, const wk_part *part, bool is_due) {
     const wk_waiting *const waiting = &part->waiting;
-    if (waiting->n == 1 || waiting->no_reuse || waiting->outputs >= WK_OUTPUTS_ALL) return;
+    if (waiting->n == 1 || waiting->n_ahead > 0 || waiting->no_reuse ||
+        waiting->outputs >= WK_OUTPUTS_ALL)
+        return;
     if (is_due || (part->n == waiting->n && part->n >= WK_LEAST_REUSED))
         wk_sequence_snapshot(s, waiting->ids - part->first);
 }
@@ -266,11 +271,17 @@ static void end_part(wk_runner *runner, const wk_part *part, wick_status status)
     const bool is_due = part->n == wk_sequence_until_snapshot(s);
     s->has_result = true;
     s->n_cached = part->first + part->n;
+    const uint32_t n_known = part->waiting.n - part->waiting.n_ahead;
+    s->n_ahead = part->n > n_known ? part->n - n_known : 0;
     s->result = (wk_result){.end = s->n_cached,
                             .n_reused = s->n_reused,
                             .nanoseconds = wk_clock_ns() - runner->begun_ns};
     s->n_reused = 0;
-    wk_sequence_learn(s, part->waiting.ids - part->first, part->first, s->n_cached);
+    if (part->waiting.no_reuse)
+        s->is_known = false;
+    else
+        wk_sequence_learn(s, part->waiting.ids - part->first, part->first,
+                          s->n_cached - s->n_ahead);
     take_snapshot(s, part, is_due);
     s->n_rows = part->n_outputs;
     s->is_short = runner->batch.is_short;
@@ -298,8 +309,30 @@ static void make_larger(wk_runner *runner) {
     if (runner->most_rows > WK_MAX_CHUNK) runner->most_rows = 0;
 }
 
+/* Of batches that decode. Falls at once and rises slowly, as much else may slow down a batch. The
+ * first one of its kind had to be recorded. */
+static void note_cost(wk_runner *runner) {
+    const wk_batch_layout *const l = &runner->batch.layout;
+    uint32_t class = 0;
+    while (UINT32_C(1) << class < l->n_rows) class ++;
+    if (class >= WK_COST_CLASSES || 2 * l->n_outputs < l->n_rows) return;
+    uint64_t *const cost = &runner->costs[class];
+    const uint64_t spent = wk_clock_ns() - runner->begun_ns;
+    if (*cost == 0)
+        *cost = WK_COST_SEEN;
+    else if (*cost == WK_COST_SEEN || spent < *cost)
+        *cost = spent;
+    else
+        *cost += (spent - *cost) / 8;
+}
+
+uint64_t *wk_sequence_costs(wk_sequence *sequence) { return sequence->runner->costs; }
+
+uint32_t wk_sequence_beside(const wk_sequence *sequence) { return sequence->n_beside; }
+
 static void end_batch(wk_runner *runner, wick_status status) {
     runner->is_running = false;
+    if (status == WICK_OK) note_cost(runner);
     const bool is_lost = wk_runner_is_loss(runner, status);
     const bool runs_again = is_lost || (status < 0 && make_smaller(runner));
     for (uint32_t i = 0; i < runner->n_parts; i++)

@@ -23,7 +23,9 @@ typedef struct wk_waiting {
     const float *rows;
     uint32_t n;         /* 0: nothing */
     wk_outputs outputs; /* LAST: after the last of the n; ALL, STATES: after each of them */
-    bool no_reuse;      /* of what other texts have in the cache */
+    uint32_t n_ahead;   /* with LAST: the last of the n are guesses, which may be taken back: after
+                         * the token before them, and after each of them */
+    bool no_reuse;      /* of what other texts have in the cache, nor by others of this one */
     bool is_short;      /* the WK_SHORTLIST best logits are enough, all others may be -infinity */
 } wk_waiting;
 /* Asked of every sequence that has no result waiting, whenever a batch is made up. */
@@ -51,6 +53,12 @@ typedef struct wk_result {
     const wick_error *why; /* of a failure; valid until the next call */
 } wk_result;
 bool wk_sequence_has_result(const wk_sequence *sequence);
+/* What batches of 1, 2, 4, ... rows with logits have lately taken, in nanoseconds; of the runner.
+ * At most SEEN: not known. */
+enum { WK_COST_CLASSES = 6, WK_COST_SEEN = 1 };
+uint64_t *wk_sequence_costs(wk_sequence *sequence);
+/* Rows of others in its last batch. */
+uint32_t wk_sequence_beside(const wk_sequence *sequence);
 bool wk_sequence_take(wk_sequence *sequence, wk_result *result);
 /* Tokens of it that are being computed, for a result. */
 uint32_t wk_sequence_running(const wk_sequence *sequence);
@@ -80,6 +88,10 @@ uint32_t wk_sequence_cached(const wk_sequence *sequence);
 /* Goes back to the first n of them. False: what layers with a window or with a state have does not
  * go back so far: nothing is kept. Nothing of the sequence may be running, except to be dropped. */
 bool wk_sequence_return(wk_sequence *sequence, uint32_t n);
+/* Guesses of its last part up to position n of the text ids are tokens of it, others are taken
+ * back: called before anything but rows is asked for. Returns the positions that are in the cache
+ * then: fewer than n where a state had to go back. */
+uint32_t wk_sequence_accept(wk_sequence *sequence, const uint32_t *ids, uint32_t n);
 /* Whether it would. */
 bool wk_sequence_can_return(const wk_sequence *sequence, uint32_t n);
 /* The adapters of its rows, and what each of them is multiplied by; key: the same for the same ones

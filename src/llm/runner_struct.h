@@ -36,6 +36,9 @@ struct wk_sequence {
     wk_choice choice;
 
     uint32_t n_cached;
+    uint32_t n_ahead;      /* of these, the last ones are guesses */
+    uint32_t n_backed_up;  /* positions that the state in its second slot has seen */
+    uint32_t n_beside;     /* rows of others in its last batch */
     uint32_t window_begin; /* from this position on, layers with a window have keys and values */
     uint32_t ring_length;  /* blocks of these layers, used in turn; 0: there are none */
     wk_share share[WK_POOL_COUNT];
@@ -102,6 +105,7 @@ struct wk_runner {
     uint32_t n_parts;
     uint32_t most_rows; /* of a batch, after one that failed; 0: no limit */
     uint64_t n_batches, begun_ns;
+    uint64_t costs[WK_COST_CLASSES]; /* see wk_sequence_costs */
     bool is_running;
     uint32_t at;    /* the stage that is computing */
     bool has_begun; /* else its kernels compile */
@@ -158,6 +162,9 @@ uint32_t wk_round_up_to_power(uint32_t n);
 /* sequence.c: room for n positions, in blocks that are its own from n_cached on. On failure the
  * device holds the sentence; WICK_PENDING: others need the memory first. */
 wick_status wk_sequence_make_room(wk_sequence *sequence, uint32_t n);
+/* Before a part with guesses: keeps the state of its recurrent layers. On failure the device holds
+ * the sentence; WICK_PENDING: there is no room now. */
+wick_status wk_sequence_back_up(wk_sequence *sequence);
 /* Tokens at positions first, ... first + n - 1 are going to be: of layers with a window they take
  * the place of others. */
 void wk_sequence_note_written(wk_sequence *sequence, uint32_t first, uint32_t n);

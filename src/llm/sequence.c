@@ -75,6 +75,8 @@ static void recall_tail(wk_sequence *s, uint32_t n) {
 /* --- Giving back --- */
 
 static void give_all(wk_sequence *s) {
+    s->n_cached -= s->n_ahead; /* what is not known of it is not learned */
+    s->n_ahead = 0;
     leave_tail(s);
     for (int pool = 0; pool < WK_POOL_COUNT; pool++) give_back(s, pool, 0);
     s->n_cached = s->window_begin = s->n_reused = s->wants.n = 0;
@@ -243,6 +245,14 @@ wick_status wk_sequence_make_room(wk_sequence *sequence, uint32_t n) {
     return WICK_OK;
 }
 
+wick_status wk_sequence_back_up(wk_sequence *sequence) {
+    wk_share *const slots = &sequence->share[WK_POOL_SLOTS];
+    if (!sequence->runner->hparams->is_recurrent) return WICK_OK;
+    WK_TRY(reserve_share(sequence, WK_POOL_SLOTS, 2));
+    sequence->n_backed_up = sequence->n_cached;
+    return copy_cell(sequence->runner, WK_POOL_SLOTS, slots->ids[0], slots->ids[1]);
+}
+
 /* --- Opening --- */
 
 /* Layers with a window keep no keys older than it: they have blocks for the window of a chunk's
@@ -327,7 +337,8 @@ static wick_status check_memory(const wick_model *model, const wk_runner_desc *d
 static wick_status make_shares(wk_sequence *s, wick_error *err) {
     for (int pool = 0; pool < WK_POOL_COUNT; pool++) {
         wk_share *const share = &s->share[pool];
-        const uint32_t n = wanted(s, pool, s->context_length);
+        const uint32_t n = wanted(s, pool, s->context_length) *
+                           (pool == WK_POOL_SLOTS ? 2 : 1); /* see wk_sequence_back_up */
         if (n == 0 || s->runner->desc.is_whole) continue;
         share->ids = wk_alloc_array(wk_runner_heap(s->runner), n, sizeof *share->ids);
         if (!share->ids) return wk_fail_memory(err, n * sizeof *share->ids, 0, "a block table");
@@ -539,7 +550,7 @@ bool wk_sequence_can_return(const wk_sequence *sequence, uint32_t n) {
 }
 
 bool wk_sequence_return(wk_sequence *sequence, uint32_t n) {
-    assert(n <= sequence->n_cached);
+    assert(n <= sequence->n_cached && (n == 0 || sequence->n_ahead == 0));
     const bool can = wk_sequence_can_return(sequence, n);
     if (!can || n == 0) {
         give_all(sequence);
@@ -559,6 +570,30 @@ void wk_sequence_choose(wk_sequence *sequence, const wk_choice *choice) {
 }
 
 const wk_choice *wk_sequence_choice(const wk_sequence *sequence) { return &sequence->choice; }
+
+uint32_t wk_sequence_accept(wk_sequence *sequence, const uint32_t *ids, uint32_t n) {
+    wk_sequence *const s = sequence;
+    wk_share *const slots = &s->share[WK_POOL_SLOTS];
+    if (s->n_ahead == 0) return n;
+    const uint32_t n_known = s->n_cached - s->n_ahead, end = s->n_cached;
+    const uint32_t n_right = larger(n, n_known);
+    assert(n_right <= end);
+    s->n_ahead = 0;
+    if (slots->n == 2 && n_right < end) {
+        const uint32_t spoilt = slots->ids[0];
+        slots->ids[0] = slots->ids[1];
+        slots->ids[1] = spoilt;
+        s->n_cached = n_known;
+        recall_tail(s, s->n_backed_up);
+        s->n_cached = s->n_backed_up;
+    } else {
+        wk_sequence_learn(s, ids, n_known, n_right);
+        s->n_cached = n_right;
+    }
+    give_back(s, WK_POOL_SLOTS, 1);
+    give_back(s, WK_POOL_BLOCKS, wk_blocks_for(s->n_cached));
+    return s->n_cached;
+}
 
 wk_runner_desc wk_sequence_desc(const wk_sequence *sequence) {
     wk_runner_desc desc = sequence->runner->desc;

@@ -41,6 +41,7 @@ wick_status wick_session_error(const wick_session *session, wick_error *error) {
 
 static void forget_logits(wick_session *s) {
     s->has_logits = false;
+    s->row = 0;
     wk_sequence_drop_rows(s->sequence);
 }
 
@@ -49,6 +50,7 @@ static void begin_prompt(wick_session *s) {
     s->ended = WICK_END_NONE;
     s->has_logits = false;
     s->n_since_prompt = 0;
+    s->guess.length = 0;
     s->n_out = 0;
     wk_sampler_begin_text(&s->sampler);
     wk_stop_release(&s->stop, s->stop.n_held);
@@ -67,6 +69,7 @@ wick_status wk_session_check_idle(wick_session *session) {
     if (wk_session_is_busy(s))
         return wk_fail(&s->error, WICK_ERR_STATE,
                        "the session is computing, step it until an event comes");
+    wk_session_take_back(s);
     return WICK_OK;
 }
 
@@ -224,6 +227,7 @@ void wk_session_replace_prompt(wick_session *session, const uint32_t *ids, uint3
     wick_session *const s = session;
     wk_session_absorb(s);
     drop_batch(s);
+    wk_session_take_back(s);
     const uint32_t n_text = s->n_since_prompt, kept = count_kept(s, ids, n);
     assert(n_text <= s->context_length && n <= s->context_length - n_text);
     memmove(s->tokens + n, s->tokens + s->n_tokens - n_text, n_text * sizeof *ids);
@@ -270,8 +274,9 @@ void wick_session_reset(wick_session *session) {
     wk_sequence_drop(s->sequence); /* never waits for it */
     s->is_stepping = false;
     (void)wk_sequence_return(s->sequence, 0);
-    s->n_rows = s->n_given = 0;
+    s->n_rows = s->n_given = s->row = s->n_ahead = s->n_wanted = 0;
     s->n_tokens = s->n_computed = 0;
+    s->guess.n_drafted = s->guess.n_accepted = 0;
     s->n_prompt = s->n_reused = s->n_generated = 0;
     s->prompt_ns = s->generate_ns = 0;
     s->failed = WICK_OK;
@@ -290,7 +295,9 @@ static void show_end(wick_session *s, wick_end_reason reason, wick_event *event)
     event->text = s->stop.held;
     event->text_size = reason == WICK_END_STOP_STRING ? s->n_out : s->stop.n_held;
     s->n_out = s->stop.n_held; /* what a stop string cut off goes with it */
-    if (s->outputs == WK_OUTPUTS_LAST && !s->no_reuse) wk_sequence_end_text(s->sequence, s->tokens);
+    if (s->outputs != WK_OUTPUTS_LAST || s->no_reuse || is_running(s)) return;
+    wk_session_take_back(s);
+    wk_sequence_end_text(s->sequence, s->tokens);
 }
 
 /* The end of a text: what the detokenizer and the stop strings hold back comes out. */
@@ -336,6 +343,16 @@ static bool needs_all_logits(const wick_session *s) {
     return s->logprobs || wk_sampler_reach(&s->sampler) > WK_SHORTLIST;
 }
 
+/* The logits of its last token were lost: it is computed again. */
+static void lose_logits(wick_session *s) {
+    forget_logits(s);
+    assert(s->n_tokens > 0); /* else there were no logits */
+    s->n_computed = s->n_tokens - 1;
+    wk_session_take_back(s);
+    if (wk_sequence_cached(s->sequence) > s->n_computed)
+        (void)wk_sequence_return(s->sequence, s->n_computed);
+}
+
 static wick_status choose(wick_session *s, wick_event *event) {
     if (needs_all_logits(s)) WK_TRY(wk_session_complete_logits(s));
     if (s->n_tokens == s->context_length) {
@@ -344,7 +361,7 @@ static wick_status choose(wick_session *s, wick_event *event) {
     }
     uint32_t id;
     const uint64_t begin_ns = wk_clock_ns();
-    const float *const logits = wk_sequence_row(s->sequence, 0);
+    const float *const logits = wk_sequence_row(s->sequence, s->row);
     WK_TRY(wk_sampler_choose(&s->sampler, logits, s->tokens, s->n_tokens, &id, &s->error));
     if (id == WICK_NO_TOKEN) {
         end_text(s, WICK_END_GRAMMAR, event);
@@ -353,22 +370,27 @@ static wick_status choose(wick_session *s, wick_event *event) {
     show_logprobs(s, logits, id, event);
     if (s->first_token_ns == 0) s->first_token_ns = wk_clock_ns() - s->appended_ns;
     if (s->n_since_prompt > 0) s->generate_ns += wk_clock_ns() - begin_ns;
-    forget_logits(s); /* until here a text that goes on needs them */
+    if (!wk_session_verify(s, id)) {
+        forget_logits(s); /* until here a text that goes on needs them */
+        wk_session_take_back(s);
+    }
     s->tokens[s->n_tokens++] = id;
     s->n_generated++;
     s->model->usage.n_generated++;
     s->n_since_prompt++;
     event->token = id;
-    if (!s->ignore_end && wick_token_ends_generation(s->tokenizer, id)) {
-        end_text(s, WICK_END_TOKEN, event);
+    const bool is_end = !s->ignore_end && wick_token_ends_generation(s->tokenizer, id);
+    bool stopped = false;
+    if (!is_end) WK_TRY(add_text(s, id, &stopped));
+    if (is_end || stopped) {
+        if (s->has_logits) lose_logits(s); /* nothing follows */
+        if (is_end)
+            end_text(s, WICK_END_TOKEN, event);
+        else
+            show_end(s, WICK_END_STOP_STRING, event);
         return WICK_OK;
     }
-    bool stopped;
-    WK_TRY(add_text(s, id, &stopped));
-    if (stopped) {
-        show_end(s, WICK_END_STOP_STRING, event);
-        return WICK_OK;
-    }
+    wk_session_guess(s);
     event->kind = WICK_EVENT_TOKEN;
     event->text = s->stop.held;
     event->text_size = s->n_out;
@@ -380,18 +402,9 @@ static bool is_at_limit(const wick_session *s) {
     return s->max_tokens > 0 && s->n_since_prompt >= s->max_tokens;
 }
 
-/* The logits of its last token were lost: it is computed again. */
-static void lose_logits(wick_session *s) {
-    forget_logits(s);
-    assert(s->n_tokens > 0); /* else there were no logits */
-    s->n_computed = s->n_tokens - 1;
-    if (wk_sequence_cached(s->sequence) > s->n_computed)
-        (void)wk_sequence_return(s->sequence, s->n_computed);
-}
-
 void wk_session_take_logits(wick_session *to, const wick_session *from) {
     if (!from->has_logits) return;
-    const float *const logits = wk_sequence_row(from->sequence, 0);
+    const float *const logits = wk_sequence_row(from->sequence, from->row);
     const bool is_whole = logits && !wk_sequence_is_short(from->sequence);
     wick_error *const error = wk_device_err(to->model->device), before = *error;
     to->has_logits = is_whole && wk_sequence_set_logits(to->sequence, logits) == WICK_OK;
@@ -418,15 +431,18 @@ wk_waiting wk_session_waiting(void *session) {
     const uint32_t n_cached = wk_sequence_cached(s->sequence);
     const bool is_replay = is_replaying(s);
     const uint32_t end = is_replay ? s->n_computed : s->n_tokens;
+    const uint32_t n_ahead = is_replay ? 0 : s->n_ahead;
     if (s->failed != WICK_OK || s->ended != WICK_END_NONE || s->n_rows > 0 || s->has_logits ||
-        is_at_limit(s) || end == n_cached)
+        s->n_wanted > 0 || is_at_limit(s) || end == n_cached)
         return (wk_waiting){.n = 0};
     return (wk_waiting){.ids = s->tokens + n_cached,
                         .rows = given_from(s, n_cached),
-                        .n = end - n_cached,
+                        .n = end - n_cached + n_ahead,
                         .outputs = is_replay ? WK_OUTPUTS_NONE : s->outputs,
+                        .n_ahead = n_ahead,
                         .no_reuse = s->no_reuse,
-                        .is_short = s->outputs == WK_OUTPUTS_LAST && !needs_all_logits(s)};
+                        .is_short =
+                            s->outputs == WK_OUTPUTS_LAST && n_ahead == 0 && !needs_all_logits(s)};
 }
 
 /* The sequence's part of a batch has ended. */
@@ -437,9 +453,14 @@ static wick_status take_result(wick_session *s, const wk_result *result, wick_ev
     const bool is_prompt = s->n_since_prompt == 0;
     *(is_prompt ? &s->prompt_ns : &s->generate_ns) += result->nanoseconds;
     if (result->end <= s->n_computed) return WICK_OK; /* a replay */
-    assert(result->end <= s->n_tokens);
-    const uint32_t n = result->end - s->n_computed;
-    s->n_computed = result->end;
+    assert(result->end <= s->n_tokens + s->n_ahead);
+    if (result->end >= s->n_tokens) {
+        s->n_ahead = result->end - s->n_tokens;
+        s->guess.n_drafted += s->n_ahead;
+    }
+    const uint32_t end = result->end < s->n_tokens ? result->end : s->n_tokens;
+    const uint32_t n = end - s->n_computed;
+    s->n_computed = end;
     s->n_reused += result->n_reused;
     if (is_prompt) s->model->usage.n_prompt += n - result->n_reused;
     wk_device_settle(s->model->device);
@@ -509,6 +530,10 @@ bool wk_session_is_full(const wick_session *session) {
 
 static wick_status prepare(wick_session *s) {
     WK_TRY(wk_session_settle(s));
+    if (s->n_wanted > 0) {
+        wk_draft_step(s);
+        return WICK_PENDING;
+    }
     if (wk_session_waiting(s).n == 0) return WICK_OK;
     s->n_changes++;
     wick_event event;
@@ -547,7 +572,7 @@ void wk_session_forget_computed(wick_session *session) {
 static wick_status step(wick_session *s, wick_event *event) {
     wk_stop_release(&s->stop, s->n_out);
     s->n_out = 0;
-    const bool has_row = wk_sequence_row(s->sequence, 0) != NULL;
+    const bool has_row = wk_sequence_row(s->sequence, s->row) != NULL;
     if (s->n_rows > 0 && !has_row) lose_rows(s);
     if (s->has_logits && !has_row) lose_logits(s);
     if (is_running(s) || wk_sequence_has_result(s->sequence)) {
@@ -567,6 +592,10 @@ static wick_status step(wick_session *s, wick_event *event) {
         return WICK_OK;
     }
     if (s->has_logits || s->n_computed < s->n_tokens) {
+        if (s->n_wanted > 0) {
+            wk_draft_step(s);
+            return WICK_OK;
+        }
         if (!is_at_limit(s)) return s->has_logits ? choose(s, event) : run_batch(s, event);
         end_text(s, WICK_END_MAX_TOKENS, event);
         return WICK_OK;
@@ -623,6 +652,8 @@ void wick_session_get_stats(const wick_session *session, wick_session_stats *sta
         (wick_session_stats){.n_prompt = s->n_prompt,
                              .n_reused = s->n_reused,
                              .n_generated = s->n_generated,
+                             .n_drafted = s->guess.n_drafted,
+                             .n_accepted = s->guess.n_accepted,
                              .prompt_seconds = (double)s->prompt_ns * 1e-9,
                              .generate_seconds = (double)s->generate_ns * 1e-9,
                              .first_token_seconds = (double)s->first_token_ns * 1e-9,

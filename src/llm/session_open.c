@@ -8,6 +8,7 @@
 
 static void free_session(wick_session *s) {
     wk_heap *const heap = s->model->heap;
+    wick_session_close(s->draft);
     wk_sequence_close(s->sequence);
     wk_session_release_loras(s);
     wk_sampler_free(heap, &s->sampler);
@@ -75,6 +76,7 @@ static wick_status make_parts(wick_session *s, const wick_session_desc *desc,
     /* This compares the cache with what memory there is: nothing large is taken before. */
     WK_TRY(wk_sequence_open(s->model, runner, wk_session_waiting, s, &s->sequence, err));
     WK_TRY(warm_up(s->model, runner, err));
+    WK_TRY(wk_draft_open(s, desc, err));
     s->tokens = wk_alloc(heap, s->context_length * sizeof *s->tokens);
     s->piece = wk_alloc(heap, s->piece_capacity);
     if (!s->tokens || !s->piece)
@@ -103,6 +105,9 @@ static wick_status check_enums(const wick_session_desc *desc, wick_error *error)
     if ((uint32_t)desc->logits > WICK_LOGITS_STATES)
         return wk_fail(error, WICK_ERR_VALUE, "there is no logits mode number %d",
                        (int)desc->logits);
+    if ((uint32_t)desc->speculate > WICK_SPECULATE_DRAFT)
+        return wk_fail(error, WICK_ERR_VALUE, "there is no kind of speculation number %d",
+                       (int)desc->speculate);
     return WICK_OK;
 }
 
@@ -117,6 +122,8 @@ static wick_status make_session(wick_model *model, const wick_session_desc *desc
     s->outputs = runner->outputs;
     s->is_whole = runner->is_whole;
     s->no_reuse = desc->no_reuse;
+    wk_speculate_begin(&s->guess,
+                       s->outputs == WK_OUTPUTS_LAST ? desc->speculate : WICK_SPECULATE_NONE);
     s->detokenizer.tokenizer = s->tokenizer;
     take_limits(s, desc);
     const wick_status status = make_parts(s, desc, runner, error);
@@ -188,6 +195,7 @@ wick_status wick_session_fork(wick_session *session, const wick_session_desc *de
     if (wk_sequence_running(session->sequence) > 0)
         return wk_fail(error, WICK_ERR_STATE,
                        "the session is computing, step it until an event comes");
+    wk_session_take_back(session);
     const wk_runner_desc runner = wk_sequence_desc(session->sequence);
     wick_session *s = NULL;
     WK_TRY(make_session(session->model, desc ? desc : &defaults, &runner, &s, error));

@@ -35,6 +35,7 @@ static wick_status begin(wick_session_saving *s) {
     if (settled == WICK_OK && session->has_logits) settled = wk_session_complete_logits(session);
     if (settled == WICK_PENDING) return WICK_PENDING;
     if (settled != WICK_OK) return settled;
+    wk_session_take_back(session);
     if (session->n_given > 0)
         return wk_fail(&s->error, WICK_ERR_UNSUPPORTED,
                        "the session has read rows of embeddings (%u): it cannot be saved",
@@ -47,7 +48,7 @@ static wick_status begin(wick_session_saving *s) {
     WK_TRY(put(s, session->tokens, session->n_tokens * sizeof *session->tokens));
     const size_t n_logits = (size_t)s->header.fields[WK_IMAGE_LOGITS];
     if (n_logits == 0) return WICK_OK;
-    return put(s, wk_sequence_row(session->sequence, 0), n_logits * sizeof(float));
+    return put(s, wk_sequence_row(session->sequence, session->row), n_logits * sizeof(float));
 }
 
 static wick_status read_blocks(wick_session_saving *s) {

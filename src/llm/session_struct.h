@@ -2,7 +2,7 @@
 #ifndef WK_LLM_SESSION_STRUCT_H
 #define WK_LLM_SESSION_STRUCT_H
 
-#include "llm/runner.h"
+#include "llm/speculate.h"
 #include "sample/sampler.h"
 #include "sample/stop.h"
 
@@ -33,7 +33,13 @@ struct wick_session {
                             * computed again */
     uint32_t n_batch_rows; /* logits rows of the last batch, in these modes */
     uint32_t n_rows;       /* of these, not shown yet */
-    bool has_logits;       /* of the last token: choose from them */
+    bool has_logits;       /* of the last token: choose from them, */
+    uint32_t row;          /* this one of the batch */
+    uint32_t n_ahead;      /* guesses behind n_tokens, where the logits are, or to be computed */
+    wk_speculation guess;
+    wick_session *draft;   /* of a draft model; NULL: there is none */
+    uint32_t n_wanted;     /* guesses that it is to make before this session goes on, */
+    uint64_t draft_ns;     /* since then */
     bool is_stepping;      /* its own steps wait for the batch that is running */
     size_t n_out;          /* held text that the last event showed */
     wick_end_reason ended; /* NONE: going on */

@@ -19,6 +19,7 @@ static const option_field session_fields[] = {
     {"special", OPTION_BOOL, AT(special), NULL},
     {"ignoreEnd", OPTION_BOOL, AT(ignore_end), NULL},
     {"logprobs", OPTION_UINT, AT(n_logprobs), NULL},
+    {"speculate", OPTION_CHOICE, AT(speculate), "auto none ngram"},
     {"noReuse", OPTION_BOOL, AT(no_reuse), NULL},
     {"temperature", OPTION_FLOAT, AT(sampler.temperature), NULL},
     {"topK", OPTION_UINT, AT(sampler.top_k), NULL},
@@ -160,6 +161,8 @@ DOOR(const char *, session_stats, wick_session *s) {
     record_number("promptTokens", stats.n_prompt);
     record_number("reusedTokens", stats.n_reused);
     record_number("generatedTokens", stats.n_generated);
+    record_number("draftedTokens", stats.n_drafted);
+    record_number("acceptedTokens", stats.n_accepted);
     record_number("promptSeconds", stats.prompt_seconds);
     record_number("generateSeconds", stats.generate_seconds);
     record_number("firstTokenSeconds", stats.first_token_seconds);

@@ -75,7 +75,8 @@ const GENERATE: Rules<GenerateOptions> = {
 };
 export const SESSION: Rules<SessionOptions> = {
   contextLength: LENGTH, chunkLength: LENGTH,
-  cache: oneOf("auto", "f32", "f16", "q8_0", "q4_0"), logprobs: COUNT, noReuse: FLAG, ...GENERATE,
+  cache: oneOf("auto", "f32", "f16", "q8_0", "q4_0"), logprobs: COUNT, noReuse: FLAG,
+  speculate: oneOf("auto", "none", "ngram"), ...GENERATE,
 };
 const REQUEST: Rules<RequestOptions> = { headers: ANY, fetch: CALL, stallTimeout: LENGTH };
 export const PREFLIGHT: Rules<SessionOptions & RequestOptions & { signal?: AbortSignal }> = {

@@ -298,6 +298,11 @@ export interface SessionOptions extends GenerateOptions {
   cache?: "auto" | "f32" | "f16" | "q8_0" | "q4_0";
   /** How many log probabilities come with each token, at most 1024. */
   logprobs?: number;
+  /**
+   * Guesses at the tokens to come, computed together: `ngram`, what followed when the last tokens
+   * were in the text before; default: `auto`, the same where it is measured to pay.
+   */
+  speculate?: "auto" | "none" | "ngram";
   /** Computes all of its tokens itself, also those that another text has in the cache. */
   noReuse?: boolean;
 }
@@ -372,6 +377,9 @@ export interface SessionStats {
   /** Those of them that the cache held already, from this text or another one. */
   reusedTokens: number;
   generatedTokens: number;
+  /** Guesses that were computed, and that were right; see `speculate`. */
+  draftedTokens: number;
+  acceptedTokens: number;
   promptSeconds: number;
   generateSeconds: number;
   /** From the prompt to the first token. */

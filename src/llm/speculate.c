@@ -1,0 +1,169 @@
+/* llm/speculate.c: see speculate.h. */
+#include "llm/speculate.h"
+
+#include "llm/session_struct.h"
+
+enum {
+    LEAST_MATCH = 2,
+    MOST_MATCH = 32, /* longer ones say no more */
+    FORCED = 7,      /* guesses where it is not asked what pays */
+};
+
+static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+/* Little is believed before much is seen. */
+void wk_speculate_begin(wk_speculation *s, wick_speculate mode) {
+    *s = (wk_speculation){.mode = mode};
+    for (uint32_t i = 0; i < WK_GUESS_KINDS; i++) {
+        s->hits[i] = (float)i + 0.5F;
+        s->tries[i] = s->hits[i] + 4;
+    }
+}
+
+/* --- What comes next --- */
+
+/* The longest run that the text ends with and that was in it before; of equal ones the latest. */
+static void look_up(wk_speculation *s, const uint32_t *tokens, uint32_t n) {
+    s->length = 0;
+    for (uint32_t i = n; i-- > LEAST_MATCH && s->length < MOST_MATCH;) {
+        if (tokens[i - 1] != tokens[n - 1] || tokens[i - 2] != tokens[n - 2]) continue;
+        uint32_t length = LEAST_MATCH;
+        while (length < smaller(i, MOST_MATCH) && tokens[i - 1 - length] == tokens[n - 1 - length])
+            length++;
+        if (length <= s->length) continue;
+        s->length = length;
+        s->at = i;
+    }
+}
+
+static uint32_t size_of(uint32_t length) {
+    uint32_t size = 0;
+    while (length >= 2 * LEAST_MATCH && size + 1 < WK_MATCH_SIZES) {
+        length /= 2;
+        size++;
+    }
+    return size;
+}
+
+static void note(wk_speculation *s, uint32_t kind, bool is_hit) {
+    static const float memory = 31.0F / 32;
+    s->hits[kind] = memory * s->hits[kind] + (is_hit ? 1.0F : 0.0F);
+    s->tries[kind] = memory * s->tries[kind] + 1.0F;
+}
+
+void wk_speculate_learn(wk_speculation *s, const uint32_t *tokens, uint32_t n) {
+    if (s->length > 0) {
+        const bool is_hit = tokens[s->at] == tokens[n - 1];
+        note(s, size_of(s->length), is_hit);
+        s->at++;
+        s->length = is_hit ? smaller(s->length + 1, MOST_MATCH) : 0;
+    }
+    if (s->length == 0) look_up(s, tokens, n);
+}
+
+/* --- What pays --- */
+
+/* How many of n guesses will be accepted. */
+static double expect(const wk_speculation *s, uint32_t length, uint32_t n) {
+    double all = 1, sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t kind = length > 0 ? size_of(length + i) : WK_DRAFT;
+        all *= (double)s->hits[kind] / (double)s->tries[kind];
+        sum += all;
+    }
+    return sum;
+}
+
+static uint32_t class_of(uint32_t n_rows) {
+    uint32_t class = 0;
+    while (UINT32_C(1) << class < n_rows) class ++;
+    return class;
+}
+
+/* What was not measured yet is tried when it may pay at a quarter more for twice the rows. */
+static double cost_of(const uint64_t *costs, uint32_t class) {
+    double factor = 1;
+    for (; class > 0 && costs[class] <= WK_COST_SEEN; class --) factor *= 1.25;
+    return factor * (double)costs[class];
+}
+
+uint32_t wk_speculate_depth(const wk_speculation *s, uint32_t length, double step_ns,
+                            uint64_t *costs, uint32_t n_beside, uint32_t most) {
+    const uint32_t own = n_beside + 1;
+    if (s->mode != WICK_SPECULATE_AUTO) return smaller(most, FORCED);
+    if (most == 0 || class_of(own + 1) >= WK_COST_CLASSES || costs[0] <= WK_COST_SEEN) return 0;
+    double best = 1.05 * (double)own / cost_of(costs, class_of(own));
+    uint32_t n_best = 0, wanted = 0;
+    bool is_known = true; /* else the size is tried, and no larger one yet */
+    for (uint32_t class = class_of(own + 1); class < WK_COST_CLASSES && is_known; class ++) {
+        is_known = costs[class] > WK_COST_SEEN;
+        const uint32_t n = smaller((UINT32_C(1) << class) - own, most);
+        const double tokens = (double)own + expect(s, length, n);
+        const double cost = cost_of(costs, class) + n * step_ns;
+        if (tokens > best * cost) {
+            best = tokens / cost;
+            n_best = n;
+        }
+        /* It might pay at another price. */
+        if (tokens > 1.5 * (double)own) wanted = class;
+    }
+    if (n_best == 0 && costs[wanted] > WK_COST_SEEN && wanted > 0)
+        costs[wanted] -= costs[wanted] / 64;
+    return n_best;
+}
+
+/* --- In a session --- */
+
+/* As many as there is room for: each has to leave one token to choose. */
+static uint32_t most_ahead(const wick_session *s) {
+    const uint32_t most = smaller(s->context_length - s->n_tokens, WK_MOST_AHEAD);
+    if (s->max_tokens == 0) return most;
+    return s->max_tokens > s->n_since_prompt ? smaller(most, s->max_tokens - s->n_since_prompt - 1)
+                                             : 0;
+}
+
+/* A run that reaches the end of the text goes on with itself. */
+static void copy_run(wick_session *s, uint32_t n) {
+    const uint32_t *const run = s->tokens + s->guess.at;
+    for (; s->n_ahead < n && run[s->n_ahead] != WICK_NO_TOKEN; s->n_ahead++)
+        s->tokens[s->n_tokens + s->n_ahead] = run[s->n_ahead];
+}
+
+void wk_session_guess(wick_session *session) {
+    wick_session *const s = session;
+    wk_speculation *const guess = &s->guess;
+    if (guess->mode == WICK_SPECULATE_NONE) return;
+    wk_speculate_learn(guess, s->tokens, s->n_tokens);
+    if (s->has_logits) return;
+    uint64_t *const costs = wk_sequence_costs(s->sequence);
+    const uint32_t n_beside = wk_sequence_beside(s->sequence), most = most_ahead(s);
+    if (guess->length > 0 && guess->mode != WICK_SPECULATE_DRAFT)
+        copy_run(s, wk_speculate_depth(guess, guess->length, 0, costs, n_beside, most));
+    guess->is_draft = s->draft && s->n_ahead == 0;
+    if (!guess->is_draft) return;
+    const double step_ns = (double)wk_sequence_costs(s->draft->sequence)[0];
+    const uint32_t n = wk_speculate_depth(guess, 0, step_ns, costs, n_beside, most);
+    if (n > 0) wk_draft_begin(s, n);
+    /* It may have become better meanwhile. */
+    if (n == 0) guess->tries[WK_DRAFT] -= (guess->tries[WK_DRAFT] - guess->hits[WK_DRAFT]) / 64;
+}
+
+bool wk_session_verify(wick_session *session, uint32_t id) {
+    wick_session *const s = session;
+    const bool is_hit = s->n_ahead > 0 && s->tokens[s->n_tokens] == id;
+    if (s->n_ahead > 0 && s->guess.is_draft) note(&s->guess, WK_DRAFT, is_hit);
+    if (!is_hit) return false;
+    s->n_ahead--;
+    s->n_computed++;
+    s->row++;
+    s->guess.n_accepted++;
+    return true;
+}
+
+void wk_session_take_back(wick_session *session) {
+    wick_session *const s = session;
+    const uint32_t n = wk_sequence_accept(s->sequence, s->tokens, s->n_computed);
+    s->n_ahead = s->n_wanted = 0;
+    /* Of a state that had to go back more is computed again. */
+    if (!s->has_logits && n < s->n_computed) s->n_computed = n;
+}

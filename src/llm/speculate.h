@@ -1,0 +1,59 @@
+/* llm/speculate.h: guesses at the tokens to come, which go into one batch with the token before
+ * them. Each row of logits gives the token that it would give alone; while these are the guessed
+ * ones, the next row counts, too. So every text is the one without guesses, drawn ones included: a
+ * certain guess is accepted with the probability of its token, which is the rule of Leviathan et
+ * al. and of Chen et al. (2023).
+ *
+ * The guess is what followed when the text's last tokens stood in it before, or what a smaller
+ * model makes of the text. How many go into a batch follows from how often such guesses were right,
+ * which of the first kind is known without computing them, and from what batches of more rows were
+ * measured to take. */
+#ifndef WK_LLM_SPECULATE_H
+#define WK_LLM_SPECULATE_H
+
+#include "llm/runner.h"
+
+#include <wick/session.h>
+
+enum {
+    WK_MOST_AHEAD = 31,        /* guesses in a batch */
+    WK_MATCH_SIZES = 5,        /* 2, 4, 8, 16, 32 tokens and more */
+    WK_DRAFT = WK_MATCH_SIZES, /* in their place: of a draft model */
+    WK_GUESS_KINDS
+};
+
+typedef struct wk_speculation {
+    wick_speculate mode;
+    uint32_t length; /* tokens at the end of the text that stand before position at, too; 0: none */
+    uint32_t at;     /* of the guess */
+    float hits[WK_GUESS_KINDS], tries[WK_GUESS_KINDS]; /* of late, by that length */
+    bool is_draft;                                     /* the guesses that are computed are */
+    uint32_t n_drafted, n_accepted;
+} wk_speculation;
+
+void wk_speculate_begin(wk_speculation *s, wick_speculate mode);
+/* The last of tokens [n] is new: looks for the next guess. */
+void wk_speculate_learn(wk_speculation *s, const uint32_t *tokens, uint32_t n);
+/* How many guesses pay beside n_beside rows of other sequences, `most` at most: length 0, those of
+ * a draft model, which takes step_ns for each; else the one above. costs: see wk_sequence_costs;
+ * what was refused for its price is believed to have become cheaper. */
+uint32_t wk_speculate_depth(const wk_speculation *s, uint32_t length, double step_ns,
+                            uint64_t *costs, uint32_t n_beside, uint32_t most);
+
+/* Of a session that has generated a token: the tokens after it. */
+void wk_session_guess(wick_session *session);
+/* id is chosen next: whether it is the guess, so that the next row counts. */
+bool wk_session_verify(wick_session *session, uint32_t id);
+/* Guesses that were not looked at are forgotten; the logits of the last token are not. Before
+ * anything but a step. */
+void wk_session_take_back(wick_session *session);
+
+/* draft.c: the session of a draft model that follows this one; none where it is not wanted. Its
+ * refusals name the model. */
+wick_status wk_draft_open(wick_session *session, const wick_session_desc *desc, wick_error *err);
+/* It is to guess n tokens after the session's; false: it cannot. */
+bool wk_draft_begin(wick_session *session, uint32_t n);
+/* While n_wanted guesses are missing, in place of a step. */
+void wk_draft_step(wick_session *session);
+
+#endif

@@ -1,0 +1,237 @@
+/* Guesses at the tokens to come change nothing: every event of a text, however its tokens are
+ * chosen, is that of the same session without guesses. Greedy texts of several families, and all
+ * kinds of choice on a model that tells stories. */
+#include "golden/going_back.h"
+
+#include "amount.h"
+#include "random_bits.h"
+
+enum { MOST_EVENTS = 160, N_TEXT = 2048, CONTEXT = 256 };
+
+/* What a session said. */
+typedef struct story {
+    uint32_t tokens[MOST_EVENTS], n;
+    char text[N_TEXT];
+    size_t size;
+    float logprobs[MOST_EVENTS];
+    wick_end_reason reason;
+    wick_session_stats stats;
+} story;
+
+static void take(story *out, const wick_event *event) {
+    assert_true(out->size + event->text_size < N_TEXT);
+    memcpy(out->text + out->size, event->text, event->text_size);
+    out->size += event->text_size;
+    if (event->kind == WICK_EVENT_END) out->reason = event->reason;
+    if (event->logprobs == NULL) return;
+    assert_true(out->n < MOST_EVENTS);
+    out->logprobs[out->n] = event->logprobs[0].logprob;
+    out->tokens[out->n++] = event->token;
+}
+
+/* With wick_session_prepare after every third token. */
+static void tell(wick_model *model, wick_session_desc desc, const uint32_t *ids, uint32_t n,
+                 story *out) {
+    wick_session *session;
+    wick_error error = {0};
+    wick_event event = {.kind = WICK_EVENT_PENDING};
+    desc.n_logprobs = 1;
+    *out = (story){.n = 0};
+    if (wick_session_open(model, &desc, &session, &error) != WICK_OK) fail_msg("%s", error.message);
+    assert_int_equal(wick_session_append_tokens(session, ids, n), WICK_OK);
+    while (event.kind != WICK_EVENT_END) {
+        if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
+        take(out, &event);
+        wick_status status = WICK_PENDING;
+        while (out->n % 3 == 0 && status == WICK_PENDING) status = wick_session_prepare(session);
+    }
+    /* A second turn goes on from where the first one ended, if the context has room for it. */
+    const bool has_room = wick_session_append_tokens(session, ids, n < 3 ? n : 3) != WICK_ERR_STATE;
+    assert_true(has_room || out->reason == WICK_END_CONTEXT_FULL);
+    for (uint32_t i = 0; i < 8 && has_room; i++) {
+        if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
+        if (event.kind == WICK_EVENT_END) break;
+        take(out, &event);
+    }
+    wick_session_get_stats(session, &out->stats);
+    wick_session_close(session);
+}
+
+static void expect_same(const story *got, const story *want) {
+    assert_int_equal(got->n, want->n);
+    assert_memory_equal(got->tokens, want->tokens, want->n * sizeof *want->tokens);
+    assert_memory_equal(got->logprobs, want->logprobs, want->n * sizeof *want->logprobs);
+    assert_int_equal(got->size, want->size);
+    assert_memory_equal(got->text, want->text, want->size);
+    assert_int_equal(got->reason, want->reason);
+    assert_int_equal(got->stats.n_generated, want->stats.n_generated);
+    assert_int_equal(got->stats.n_context, want->stats.n_context);
+}
+
+static uint32_t n_drafted, n_accepted;
+
+/* All ways to guess beside none. draft: NULL, there is no such model. */
+static void compare(wick_model *model, wick_model *draft, wick_session_desc desc,
+                    const uint32_t *ids, uint32_t n) {
+    static story want, got;
+    desc.speculate = WICK_SPECULATE_NONE;
+    tell(model, desc, ids, n, &want);
+    assert_int_equal(want.stats.n_drafted, 0);
+    desc.draft = draft;
+    for (int mode = 0; mode <= (draft ? WICK_SPECULATE_DRAFT : WICK_SPECULATE_NGRAM); mode++) {
+        if (mode == WICK_SPECULATE_NONE) continue;
+        desc.speculate = (wick_speculate)mode;
+        tell(model, desc, ids, n, &got);
+        expect_same(&got, &want);
+        n_drafted += got.stats.n_drafted;
+        n_accepted += got.stats.n_accepted;
+    }
+}
+
+/* --- Families --- */
+
+static void test_families(void **state) {
+    (void)state;
+    static const char *const names[] = {"llama",  "gemma3", "deepseek2-v3",
+                                        "qwen35", "mamba2", "granite-hybrid"};
+    const uint32_t n_prompts = tests_all() ? 100 : 8;
+    for (size_t m = 0; m < WK_COUNT(names); m++) {
+        char path[1024];
+        wick_device *device;
+        make_path(names[m], path, sizeof path);
+        const wick_device_desc desc = device_desc();
+        wick_model *const model = open_model(path, &desc, &device);
+        wick_model_info info;
+        wick_model_get_info(model, &info);
+        const bool is_recurrent = m > 2;
+        n_drafted = n_accepted = 0;
+        for (uint32_t p = 0; p < n_prompts; p++) {
+            uint32_t ids[40];
+            const uint32_t n = 1 + (uint32_t)(random_bits() % 40), n_kinds = 2 + p % 9;
+            /* Few kinds of tokens, so that there are runs to find. */
+            for (uint32_t i = 0; i < n; i++)
+                ids[i] = (uint32_t)(7 + random_bits() % n_kinds) % info.n_vocab;
+            compare(model, is_recurrent ? NULL : model,
+                    (wick_session_desc){
+                        .context_length = 128, .max_tokens = 48, .chunk_length = p % 2 ? 16 : 0},
+                    ids, n);
+        }
+        assert_true(n_drafted > n_accepted);
+        wick_model_close(model);
+        wick_device_close(device);
+    }
+}
+
+/* --- Kinds of choice --- */
+
+static const char grammar[] = "root ::= (word \" \")+\nword ::= [a-z]+ | [A-Z] [a-z]*";
+static const char *const stops[] = {"the end", " she said"};
+static const char *const breakers[] = {"."};
+
+static const wick_session_desc kinds[] = {
+    {.max_tokens = 60},
+    {.ignore_end = true}, /* to the end of the context */
+    {.max_tokens = 60, .sampler = {.temperature = 0.7F, .seed = 3}},
+    {.max_tokens = 60, .sampler = {.temperature = 1.2F, .top_k = 5, .top_p = 0.9F, .seed = 4}},
+    {.max_tokens = 60,
+     .sampler = {.temperature = 0.5F, .min_p = 0.1F, .typical_p = 0.9F, .seed = 5}},
+    {.max_tokens = 60, .sampler = {.temperature = 1, .mirostat_tau = 2, .seed = 6}},
+    {.max_tokens = 60,
+     .sampler = {.temperature = 1, .xtc_probability = 0.5F, .xtc_threshold = 0.05F, .seed = 7}},
+    {.max_tokens = 60, .sampler = {.repeat_penalty = 1.2F, .frequency_penalty = 0.2F}},
+    {.max_tokens = 60,
+     .sampler = {.dry_multiplier = 0.8F, .dry_breakers = breakers, .n_dry_breakers = 1}},
+    {.max_tokens = 60, .sampler = {.grammar = grammar}},
+    {.max_tokens = 60, .sampler = {.grammar = grammar, .temperature = 1, .seed = 8}},
+    {.max_tokens = 100, .stop = stops, .n_stop = WK_COUNT(stops)},
+    {.max_tokens = 1},
+};
+
+/* A story that the prompt has and begins again: its tokens are guessed right, until they are not.
+ */
+static uint32_t make_prompt(wick_model *model, uint32_t number, uint32_t *ids) {
+    static const char *const beginnings[] = {"Once upon a time", "One day, Tom", "The dog",
+                                             "Lily and her mom"};
+    wick_session *session;
+    wick_event event = {.kind = WICK_EVENT_PENDING};
+    const wick_session_desc desc = {.max_tokens = 70,
+                                    .sampler = {.temperature = 0.3F, .seed = 1 + number}};
+    assert_int_equal(wick_session_open(model, &desc, &session, NULL), WICK_OK);
+    assert_int_equal(wick_session_append_text(session, beginnings[number % WK_COUNT(beginnings)]),
+                     WICK_OK);
+    while (event.kind != WICK_EVENT_END)
+        assert_int_equal(wick_session_next(session, &event), WICK_OK);
+    size_t n;
+    const uint32_t *const tokens = wick_session_tokens(session, &n);
+    const uint32_t half = (uint32_t)n / 2;
+    memcpy(ids, tokens, n * sizeof *ids);
+    memcpy(ids + n, tokens + 1, half * sizeof *ids);
+    wick_session_close(session);
+    return (uint32_t)n + half;
+}
+
+static void test_choices(void **state) {
+    (void)state;
+    char path[1024];
+    wick_device *device;
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    wick_device_desc desc = device_desc();
+    for (int math = WICK_MATH_EXACT; math <= WICK_MATH_FAST; math++) {
+        desc.math = (wick_math)math;
+        if (desc.math == WICK_MATH_FAST && desc.backend == WICK_BACKEND_WEBGPU) continue;
+        wick_model *const model = open_model(path, &desc, &device);
+        n_drafted = n_accepted = 0;
+        for (uint32_t p = 0; p < (tests_all() ? 20U : 4U); p++) {
+            uint32_t ids[CONTEXT];
+            const uint32_t n = make_prompt(model, p, ids);
+            for (size_t k = 0; k < WK_COUNT(kinds); k++) {
+                wick_session_desc kind = kinds[k];
+                kind.context_length = CONTEXT;
+                compare(model, model, kind, ids, n);
+            }
+        }
+        assert_true(n_accepted > 0 && n_drafted > n_accepted);
+        wick_model_close(model);
+        wick_device_close(device);
+    }
+}
+
+/* --- Refusals --- */
+
+static void test_refused(void **state) {
+    (void)state;
+    char path[1024];
+    wick_device *device;
+    wick_error error = {0};
+    wick_session *session = NULL;
+    const wick_device_desc desc = device_desc();
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    wick_model *const model = open_model(path, &desc, &device);
+    make_path("bert", path, sizeof path);
+    wick_model *other = NULL;
+    assert_int_equal(wick_model_open(device, path, NULL, &other, NULL), WICK_OK);
+    assert_int_equal(
+        wick_session_open(model, &(wick_session_desc){.draft = other}, &session, &error),
+        WICK_ERR_MISMATCH);
+    assert_null(session);
+    assert_non_null(strstr(error.message, "has another vocabulary than 'stories260K'"));
+    assert_int_equal(wick_session_open(model,
+                                       &(wick_session_desc){.speculate = WICK_SPECULATE_DRAFT},
+                                       &session, &error),
+                     WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_session_open(model, &(wick_session_desc){.speculate = (wick_speculate)9},
+                                       &session, &error),
+                     WICK_ERR_VALUE);
+    wick_model_close(other);
+    wick_model_close(model);
+    wick_device_close(device);
+}
+
+int main(int argc, char **argv) {
+    chosen.strict = true; /* of WebGPU: no operation may fall back */
+    if (!parse_device(argc, argv, &chosen)) return 2;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_families),
+                                       cmocka_unit_test(test_choices),
+                                       cmocka_unit_test(test_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
