@@ -579,7 +579,8 @@ static wick_status step(wick_session *s, wick_event *event) {
         WK_TRY(run_batch(s, event));
         /* The next token is chosen at once, to be in the next batch that any session begins; a
          * conversation makes room before. */
-        if (event->kind != WICK_EVENT_PENDING || !s->has_logits || wk_session_is_full(s))
+        if (event->kind != WICK_EVENT_PENDING || !s->has_logits || wk_session_is_full(s) ||
+            !wk_sequence_row(s->sequence, s->row)) /* or they went while its result waited */
             return WICK_OK;
     }
     if (s->n_rows > 0) {
