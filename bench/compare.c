@@ -198,6 +198,9 @@ static const product products[] = {
     {"1024, b transposed", 1, 1024, 1024, 1024, false, true},
     {"batch of 64: 128", 64, 128, 128, 128, false, false},
     {"batch of 256: 128 x 64 x 128", 256, 128, 128, 64, false, true},
+    {"1024 x 768 x 256, b transposed", 1, 1024, 768, 256, false, true}, /* of a training step */
+    {"1024 x 256 x 768", 1, 1024, 256, 768, false, false},
+    {"768 x 256 x 1024, a transposed", 1, 768, 256, 1024, true, false},
     {"thin 1 x 4096 x 4096", 1, 1, 4096, 4096, false, false},
     {"thin 1 x 4096 x 4096, b tr.", 1, 1, 4096, 4096, false, true},
     {"thin 4096 x 1 x 4096", 1, 4096, 1, 4096, false, false},

@@ -29,7 +29,8 @@ enum {
     SUM_CHUNK = 64,
     SPAN = 4 * SUM_CHUNK,       /* about: a strip of it fits in the first cache */
     STEP = 4,                   /* of k, for which 16 floats of the next strip are prefetched */
-    MOST_COLUMNS = 1024,        /* of an item */
+    MOST_COLUMNS = 1024,        /* of an item that packs b by itself, ... */
+    FAR_COLUMNS = 4096,         /* ... and of one that finds it packed: a is packed for each item */
     MOST_ROWS = 16 * TILE_ROWS, /* of an item, which a core's cache holds with its sums */
     FEW_COLUMNS = 16,           /* fewer would leave most of a strip empty */
     LEAST_TILES = 3,            /* of an item that could have more */
@@ -189,7 +190,13 @@ static void multiply_packed(const product *p, const block *b, int64_t n, bool is
 
 static void pack_tiles(const matrix *a, int64_t row, int64_t n, int64_t first, int64_t end,
                        float *to) {
-    for (int64_t i = 0, rows; i < n; i += rows) {
+    int64_t i = 0;
+    if (a->row_stride == 1 && a->column_stride != 1 && a->dtype == WICK_F32) {
+        for (; n - i >= SIDE_TILES * TILE_ROWS; i += SIDE_TILES * TILE_ROWS)
+            pack_dense_columns(element_at(a, row + i, first), a->column_stride, end - first,
+                               to + i * (end - first));
+    }
+    for (int64_t rows; i < n; i += rows) {
         rows = tile_rows(n - i);
         pack_rows(a, row + i, (int)rows, first, end, to + i * (end - first));
     }
@@ -242,6 +249,13 @@ static int64_t most_of(int64_t n, int64_t unit, int64_t parts) {
     return parts_of(parts_of(n, unit), parts < 1 ? 1 : parts) * unit;
 }
 
+/* Floats of b of one matrix as it is packed. */
+static int64_t shared_b(const cuts *t) { return whole_strips(t->columns) * t->k; }
+
+static bool can_share(const cuts *t) {
+    return (double)t->n_matrices * (double)shared_b(t) <= (double)MOST_SHARED;
+}
+
 /* Not fewer parts than these, and more where that makes items a multiple of EVEN_ITEMS; others:
  * items for each part. */
 static int64_t even_parts(int64_t parts, int64_t others, int64_t most) {
@@ -258,7 +272,8 @@ static int64_t even_parts(int64_t parts, int64_t others, int64_t most) {
 static void cut_blocks(cuts *t) {
     const int64_t tiles = parts_of(t->rows, TILE_ROWS), strips = parts_of(t->columns, STRIP);
     t->n_down = parts_of(t->rows, MOST_ROWS);
-    t->n_across = parts_of(t->columns, MOST_COLUMNS);
+    const bool is_shared = t->n_down > 1 && can_share(t);
+    t->n_across = parts_of(t->columns, is_shared ? FAR_COLUMNS : MOST_COLUMNS);
     int64_t others = t->n_matrices * t->n_across;
     if (t->n_down <= 1 && others >= EVEN_ITEMS) return;
     const int64_t most = t->n_matrices * (t->rows * t->columns * t->k / LEAST_WORK); /* items */
@@ -271,9 +286,6 @@ static void cut_blocks(cuts *t) {
         t->n_across =
             even_parts(t->n_across, others, strips < most / others ? strips : most / others);
 }
-
-/* Floats of b of one matrix as it is packed. */
-static int64_t shared_b(const cuts *t) { return whole_strips(t->columns) * t->k; }
 
 static cuts cuts_of(const wk_op *op) {
     const wk_view *const c = wk_dst(op, 0), *const a = wk_src(op, 0);
@@ -289,9 +301,7 @@ static cuts cuts_of(const wk_op *op) {
     }
     cut_blocks(&t);
     t.span = most_of(t.k < 1 ? 1 : t.k, SUM_CHUNK, (t.k + SPAN / 2) / SPAN);
-    /* Where all rows are in one block b is packed once, anyway. */
-    const double all = (double)t.n_matrices * (double)shared_b(&t);
-    t.is_shared = t.n_down > 1 && all <= (double)MOST_SHARED;
+    t.is_shared = t.n_down > 1 && can_share(&t); /* one block of all rows packs it once, anyway */
     return t;
 }
 

@@ -12,6 +12,7 @@ enum {
     STRIP = TILE_PANELS * 16,
     TILE_ROWS = TILE_COLUMNS,
     TILE_ROWS_SMALL = TILE_COLUMNS_SMALL,
+    SIDE_TILES = 4,
 };
 
 /* --- Operands --- */
@@ -83,6 +84,17 @@ WK_INLINE_FOR_TENSORS int64_t pack_dense_rows(const float *from, int64_t stride,
         }
     }
     return l;
+}
+
+/* Of dense columns of floats, SIDE_TILES tiles side by side: lines of memory are read whole. */
+static void pack_dense_columns(const float *from, int64_t stride, int64_t depth, float *to) {
+    enum { AHEAD = 8 };
+    for (int64_t l = 0; l < depth; l++, from += stride, to += TILE_ROWS) {
+        for (int i = 0; i < SIDE_TILES * TILE_ROWS; i += 16) wk_prefetch(from + AHEAD * stride + i);
+        for (int t = 0; t < SIDE_TILES; t++)
+            v16_store_n(to + t * TILE_ROWS * depth, v16_load_n(from + t * TILE_ROWS, TILE_ROWS),
+                        TILE_ROWS);
+    }
 }
 
 /* Rows [row, row + n) of a at columns [first, end) to [end - first][n]. */
