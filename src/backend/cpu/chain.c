@@ -4,7 +4,7 @@
  *
  * A block is a part of one dimension with all that follow, of every operand alike:
  *
- *   [7, 500, 300], blocks of up to 2048 elements: [6, 300] of dimension 1, so 84 blocks for each
+ *   [7, 500, 300], blocks of up to 1024 elements: [3, 300] of dimension 1, so 167 blocks for each
  *   of 7, the last of them [2, 300]
  *
  * A reduction at the end has all elements of a result in one block. */
@@ -16,9 +16,8 @@
 #include <string.h>
 
 enum {
-    BLOCK = 2048,        /* elements at most, */
+    BLOCK = 1024,        /* elements at most, of which the first cache holds several registers, */
     LONGEST_ROW = 16384, /* but all that a reduction makes one of */
-    ELEMENT_BYTES = 8,
     MAX_REGISTERS = WK_CHAIN_OPERANDS + WK_CHAIN_STEPS,
     NO_SLOT = -1,
 };
@@ -54,34 +53,52 @@ static blocks blocks_of(const wk_op *op) {
     return b;
 }
 
-/* Of the registers of a block. */
+/* Of the registers of a block, which lie close to each other. */
 static size_t slot_bytes(const wk_op *op) {
     const int64_t row = row_of(op);
-    return (size_t)(row > BLOCK ? row : BLOCK) * ELEMENT_BYTES;
+    int64_t size = 1;
+    for (int k = 0; k < op->p.chain.n_steps; k++) {
+        const int64_t of = wk_dtype_get((wick_dtype)op->p.chain.step[k].dtype)->block_bytes;
+        size = of > size ? of : size;
+    }
+    return (size_t)((row > BLOCK ? row : BLOCK) * size);
 }
 
-/* The view of block `index` of an operand. */
-static void aim(const blocks *b, const wk_view *whole, int64_t index, wk_view *out) {
-    if (b->dim < 0) {
-        *out = *whole;
-        return;
-    }
-    const int64_t first = index % b->per_dim * b->part, left = whole->extent[b->dim] - first;
-    int64_t offset = first * whole->stride[b->dim];
+/* Where a block lies. */
+typedef struct origin {
+    int64_t first[WICK_MAX_RANK]; /* its first element in the dimensions up to dim */
+    int64_t length;               /* of dim */
+} origin;
+
+static origin origin_of(const blocks *b, const wk_view *whole, int64_t index) {
+    origin p = {.length = b->dim < 0 ? 1 : whole->extent[b->dim]};
+    if (b->dim < 0) return p;
+    p.first[b->dim] = index % b->per_dim * b->part;
+    p.length -= p.first[b->dim];
+    if (p.length > b->part) p.length = b->part;
     index /= b->per_dim;
-    for (int d = b->dim - 1; d >= 0; d--) {
-        offset += index % whole->extent[d] * whole->stride[d];
-        index /= whole->extent[d];
-    }
-    out->buf = whole->buf;
-    out->dtype = whole->dtype;
-    out->layout = whole->layout;
+    for (int d = b->dim - 1; d >= 0; index /= whole->extent[d--])
+        p.first[d] = index % whole->extent[d];
+    return p;
+}
+
+/* The block of an operand, whose view is one of a block as long already. */
+static void move(const blocks *b, const wk_view *whole, const origin *at, wk_view *out) {
+    int64_t offset = 0;
+    for (int d = 0; d <= b->dim; d++) offset += at->first[d] * whole->stride[d];
     out->offset =
         whole->offset + (uint64_t)offset * (uint64_t)wk_dtype_get(whole->dtype)->block_bytes;
+}
+
+/* The block of an operand. */
+static void aim(const blocks *b, const wk_view *whole, const origin *at, wk_view *out) {
+    *out = *whole;
+    if (b->dim < 0) return;
     out->rank = whole->rank - b->dim;
-    memcpy(out->extent, whole->extent + b->dim, (size_t)out->rank * sizeof *out->extent);
-    memcpy(out->stride, whole->stride + b->dim, (size_t)out->rank * sizeof *out->stride);
-    out->extent[0] = left < b->part ? left : b->part;
+    memmove(out->extent, whole->extent + b->dim, (size_t)out->rank * sizeof *out->extent);
+    memmove(out->stride, whole->stride + b->dim, (size_t)out->rank * sizeof *out->stride);
+    out->extent[0] = at->length;
+    move(b, whole, at, out);
 }
 
 /* --- Slots: where results are that no destination gets --- */
@@ -125,8 +142,9 @@ typedef struct pass {
     int slot_of[WK_CHAIN_STEPS];
     wk_buffer slots[WK_CHAIN_STEPS];
     wk_view registers[MAX_REGISTERS]; /* of the block that is computed */
-    int64_t length;                   /* of the blocks that these kernels accept, along dim */
+    int64_t length;                   /* of the blocks that the following are for; -1: none */
     const wk_cpu_kernel *kernels[WK_CHAIN_STEPS];
+    int64_t row[WK_CHAIN_STEPS]; /* floats side by side in all operands of a step; 0: others */
     wk_op step;
 } pass;
 
@@ -143,13 +161,24 @@ static void begin_pass(pass *p, const wk_cpu_run *run, uint32_t features) {
     p->step = (wk_op){.fault_slot = 0};
 }
 
+static void aim_operands(pass *p, const origin *at, bool is_new) {
+    const wk_op *const op = p->op;
+    for (int i = 0; i < op->n_dst + op->n_src; i++) {
+        const bool is_source = i < op->n_src;
+        const wk_view *const whole = is_source ? wk_src(op, i) : wk_dst(op, i - op->n_src);
+        wk_view *const out =
+            &p->registers[is_source ? i : op->n_src + op->p.chain.result[i - op->n_src]];
+        if (is_new)
+            aim(&p->blocks, whole, at, out);
+        else
+            move(&p->blocks, whole, at, out);
+    }
+}
+
 /* What is in slots is dense. */
-static void aim_registers(pass *p, int64_t index) {
+static void aim_slots(pass *p) {
     const wk_op *const op = p->op;
     const wk_view *const block = &p->registers[0];
-    for (int s = 0; s < op->n_src; s++) aim(&p->blocks, wk_src(op, s), index, &p->registers[s]);
-    for (int d = 0; d < op->n_dst; d++)
-        aim(&p->blocks, wk_dst(op, d), index, &p->registers[op->n_src + op->p.chain.result[d]]);
     const wick_shape shape = wick_shape_of(block->rank, block->extent);
     for (int k = 0; k < op->p.chain.n_steps; k++) {
         wk_view *const slot = &p->registers[op->n_src + k];
@@ -160,27 +189,55 @@ static void aim_registers(pass *p, int64_t index) {
     }
 }
 
-/* Whether the kernels are those that the block's ops would have. */
-static bool has_kernels(pass *p) {
-    const wk_view *const block = &p->registers[0];
-    const int64_t length = block->rank > 0 ? block->extent[0] : 1;
-    const bool has = length == p->length;
-    p->length = length;
-    return has;
+/* The floats of a step that its kernel may take as one row. */
+static int64_t row_of_step(const wk_cpu_kernel *kernel, const wk_op *step) {
+    const int64_t n = wk_view_count(&step->view[0]);
+    for (int i = 0; i < 1 + step->n_src; i++) {
+        const wk_view *const view = &step->view[i];
+        if (view->dtype != WICK_F32 || !wk_view_is_dense(view) || wk_view_count(view) != n)
+            return 0;
+    }
+    return kernel->row ? n : 0;
+}
+
+/* The kernels of the steps are those that the block's ops would have. */
+static void find_kernels(pass *p) {
+    for (int k = 0; k < p->op->p.chain.n_steps; k++) {
+        wk_chain_op(p->op, k, p->registers, &p->step);
+        const wk_cpu_kernel *const kernel = wk_cpu_find_kernel(&p->step, p->features);
+        assert(kernel && kernel->n_phases == 1 && !kernel->scratch_bytes);
+        assert(!kernel->worker_bytes || kernel->worker_bytes(&p->step) == 0);
+        p->kernels[k] = kernel;
+        p->row[k] = row_of_step(kernel, &p->step);
+    }
+}
+
+/* A step is run as a row where it may be: what a kernel does before its first element would take as
+ * long as hundreds of them. */
+static void run_step(pass *p, const wk_cpu_run *run, int k) {
+    wk_op *const step = &p->step;
+    wk_chain_op(p->op, k, p->registers, step);
+    const wk_cpu_kernel *const kernel = p->kernels[k];
+    if (p->row[k] > 0) {
+        const float *x[2] = {NULL, NULL};
+        for (int i = 0; i < step->n_src; i++) x[i] = wk_view_data(wk_src(step, i));
+        kernel->row(step, wk_view_data(wk_dst(step, 0)), x, p->row[k]);
+        return;
+    }
+    const wk_cpu_run of_step = {.op = step, .fault = run->fault};
+    kernel->run(&of_step, 0, 0, kernel->items(step, 0));
 }
 
 static void run_block(pass *p, const wk_cpu_run *run, int64_t index) {
-    aim_registers(p, index);
-    const bool is_known = has_kernels(p);
-    for (int k = 0; k < p->op->p.chain.n_steps; k++) {
-        wk_chain_op(p->op, k, p->registers, &p->step);
-        if (!is_known) p->kernels[k] = wk_cpu_find_kernel(&p->step, p->features);
-        const wk_cpu_kernel *const kernel = p->kernels[k];
-        assert(kernel && kernel->n_phases == 1 && !kernel->scratch_bytes);
-        assert(!kernel->worker_bytes || kernel->worker_bytes(&p->step) == 0);
-        const wk_cpu_run of_step = {.op = &p->step, .fault = run->fault};
-        kernel->run(&of_step, 0, 0, kernel->items(&p->step, 0));
+    const origin at = origin_of(&p->blocks, wk_src(p->op, 0), index);
+    const bool is_new = at.length != p->length;
+    aim_operands(p, &at, is_new);
+    if (is_new) {
+        aim_slots(p);
+        find_kernels(p);
+        p->length = at.length;
     }
+    for (int k = 0; k < p->op->p.chain.n_steps; k++) run_step(p, run, k);
 }
 
 static void run_blocks(const wk_cpu_run *run, int64_t begin, int64_t end, uint32_t features) {

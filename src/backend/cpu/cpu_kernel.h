@@ -30,6 +30,9 @@ typedef struct wk_cpu_kernel {
     size_t (*scratch_bytes)(const wk_op *op);     /* NULL: none */
     size_t (*worker_bytes)(const wk_op *op);      /* NULL: none */
     void (*run)(const wk_cpu_run *run, int phase, int64_t begin, int64_t end);
+    /* Elementwise ops: the same bits for n floats side by side; of op only the parameters count.
+     * NULL: there is none. */
+    void (*row)(const wk_op *op, float *y, const float *const x[2], int64_t n);
 } wk_cpu_kernel;
 
 /* Kernels of another architecture are declared here but neither built nor in the table. */

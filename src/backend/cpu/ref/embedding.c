@@ -28,6 +28,10 @@ static void copy_row(const wk_row *y, const wk_view *weight, int64_t id, double 
         return;
     }
     const int64_t size = wk_dtype_get(x.dtype)->block_bytes;
+    if (y->stride == 1 && x.stride == 1) {
+        memcpy(y->data, x.data, (size_t)(k * size));
+        return;
+    }
     for (int64_t i = 0; i < k; i++) {
         memcpy(y->data + i * y->stride * size, x.data + i * x.stride * size, (size_t)size);
     }

@@ -4,6 +4,7 @@
 
 #include "backend/cpu/simd/vector_walk.h"
 
+#include <math.h>
 #include <stdalign.h>
 
 static void move_elements(const walk *w, int64_t begin, int64_t end, bool is_past_caches) {
@@ -37,6 +38,37 @@ static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
         n = walk_step(&w, begin, end);
         store_floats(&w, 0, begin, n, load_floats(&w, 1, begin, n, buf));
     }
+}
+
+/* --- Fill --- */
+
+/* Zeros of any dtype are zero bytes. */
+static bool accepts_fill(const wk_op *op) {
+    const wick_dtype dtype = wk_dst(op, 0)->dtype;
+    if (dtype == WICK_F32) return true;
+    return wk_dtype_is_scalar(dtype) && !signbit(op->p.fill.real) && op->p.fill.real == 0 &&
+           op->p.fill.integer == 0;
+}
+
+static void run_fill(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
+    (void)phase;
+    walk w;
+    walk_elements(&w, run->op);
+    alignas(64) float value[WALK_CHUNK];
+    for (int i = 0; i < WALK_CHUNK; i++) value[i] = (float)run->op->p.fill.real;
+    const bool is_past_caches = is_streamed(run->op);
+    const int64_t most = (int64_t)sizeof value / w.line[0].size;
+    cursor y = cursor_at(&w, 0, begin);
+    for (int64_t n; begin < end; begin += n, cursor_skip(&y, n)) {
+        n = cursor_run(&y, end - begin < most ? end - begin : most);
+        const size_t size = (size_t)w.line[0].size;
+        if (is_past_caches && cursor_stride(&y) == 1) {
+            stream_bytes(cursor_data(&y), value, (size_t)n * size);
+        } else {
+            move_run(cursor_data(&y), cursor_stride(&y), value, 1, size, n);
+        }
+    }
+    v16_stream_end();
 }
 
 /* --- Transposition --- */

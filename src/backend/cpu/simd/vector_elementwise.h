@@ -111,12 +111,13 @@ WK_INLINE v16 v16_relu(v16 x) { return v16_max(v16_zero(), x); }
 
 static void unary_row(const wk_op *op, float *y, const float *const in[2], int64_t n) {
     const unary_parameters p = parameters_of(op);
+    const float *const from = in[0];
     const v16 a = v16_set(p.a);
     switch (op->p.unary.fn) {
 #define CASE(function, value)                                                                      \
     case WK_UNARY_##function:                                                                      \
         for (int64_t i = 0; i < n; i += 16) {                                                      \
-            const v16 x = load_next(in[0], i, n);                                                  \
+            const v16 x = load_next(from, i, n);                                                   \
             store_at(y, i, n, value);                                                              \
         }                                                                                          \
         break;
@@ -168,11 +169,12 @@ WK_INLINE v16 v16_minimum(v16 a, v16 b) { return v16_select(v16_equal(a, a), v16
                                   X(NEXTAFTER, v16_next_after(a, b)))
 
 static void binary_row(const wk_op *op, float *y, const float *const in[2], int64_t n) {
+    const float *const of_a = in[0], *const of_b = in[1];
     switch (op->p.binary) {
 #define CASE(function, value)                                                                      \
     case WK_BINARY_##function:                                                                     \
         for (int64_t i = 0; i < n; i += 16) {                                                      \
-            const v16 a = load_next(in[0], i, n), b = load_next(in[1], i, n);                      \
+            const v16 a = load_next(of_a, i, n), b = load_next(of_b, i, n);                        \
             store_at(y, i, n, value);                                                              \
         }                                                                                          \
         break;

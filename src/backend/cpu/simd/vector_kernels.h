@@ -15,11 +15,14 @@
 #include "backend/cpu/simd/vector_rows.h"
 #include "backend/cpu/simd/vector_sort.h"
 
+/* X(name, CODE, accepts); run is run_NAME, row NAME_row. */
+#define ELEMENT_KERNELS(X)                                                                         \
+    X(unary, UNARY, accepts_unary)                                                                 \
+    X(binary, BINARY, accepts_binary)                                                              \
+    X(gated, GATED, accepts_gated)
+
 /* X(name, CODE, accepts, items, grain, worker_bytes); run is run_NAME. */
 #define VECTOR_KERNELS(X)                                                                          \
-    X(unary, UNARY, accepts_unary, element_items, element_grain, NULL)                             \
-    X(binary, BINARY, accepts_binary, element_items, element_grain, NULL)                          \
-    X(gated, GATED, accepts_gated, element_items, element_grain, NULL)                             \
     X(copy, COPY, accepts_copy, element_items, element_grain, NULL)                                \
     X(reduce, REDUCE, accepts_reduce, element_items, reduce_grain, NULL)                           \
     X(softmax, SOFTMAX, accepts_rows, row_items, row_grain, row_bytes)                             \
@@ -33,6 +36,7 @@
 #define VECTOR_KERNELS_OF_TENSORS(X)                                                               \
     X(compare, COMPARE, accepts_compare, element_items, element_grain, NULL)                       \
     X(where, WHERE, accepts_where, element_items, element_grain, NULL)                             \
+    X(fill, FILL, accepts_fill, element_items, element_grain, NULL)                                \
     X(transpose, COPY, accepts_transpose, transpose_items, transpose_grain, NULL)                  \
     X(gather, GATHER, accepts_gather, gather_items, gather_grain, NULL)                            \
     X(scatter, SCATTER, accepts_scatter, scatter_items, NULL, NULL)                                \
@@ -41,7 +45,20 @@
     X(pool, POOL, accepts_floats, row_items, pool_grain, pool_bytes)                               \
     X(convolution_depthwise, CONVOLUTION, accepts_depthwise, depthwise_items, NULL, depthwise_bytes)
 
-/* One of the list; isa: the suffix of its name. */
+/* One of the lists; isa: the suffix of its name. */
+#define ELEMENT_KERNEL(isa, op_name, op_code, op_accepts)                                          \
+    const wk_cpu_kernel wk_##op_name##_##isa = {                                                   \
+        .base.name = #op_name "_" #isa,                                                            \
+        .base.code = WK_OP_##op_code,                                                              \
+        .base.needs = SIMD_NEEDS,                                                                  \
+        .base.accepts = op_accepts,                                                                \
+        .n_phases = 1,                                                                             \
+        .items = element_items,                                                                    \
+        .grain = element_grain,                                                                    \
+        .run = run_##op_name,                                                                      \
+        .row = op_name##_row,                                                                      \
+    };
+
 #define VECTOR_KERNEL(isa, op_name, op_code, op_accepts, op_items, op_grain, op_bytes)             \
     const wk_cpu_kernel wk_##op_name##_##isa = {                                                   \
         .base.name = #op_name "_" #isa,                                                            \

@@ -3,6 +3,9 @@
 
 #include "backend/cpu/simd/vector_kernels.h"
 
+#define KERNEL(...) ELEMENT_KERNEL(avx512, __VA_ARGS__)
+ELEMENT_KERNELS(KERNEL)
+#undef KERNEL
 #define KERNEL(...) VECTOR_KERNEL(avx512, __VA_ARGS__)
 VECTOR_KERNELS(KERNEL)
 WK_OF_TENSORS(VECTOR_KERNELS_OF_TENSORS(KERNEL))
