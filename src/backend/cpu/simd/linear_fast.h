@@ -129,10 +129,13 @@ WK_INLINE void run_held(const tile_form *f, const void *const panel[], int64_t n
         panel_block at[FAST_PANELS];
         for (int p = 0; p < f->panels; p++) {
             const panel_block block = form_block(f, panel[p], b);
-            if (f->is_unpacked)
+            if (f->is_unpacked) {
                 held[p] = *unpacked_at(&block);
-            else
+            } else {
+                for (int i = 0; i < wk_panel_block_bytes(f->layout); i += 64)
+                    wk_prefetch(block.scales + PREFETCH_BYTES + i);
                 unpack_block(f->layout, &block, &held[p]);
+            }
             at[p].quants = (const uint8_t *)(const void *)&held[p];
         }
         const uint32_t fine = add_pairs(&two, at, x, b, n, high);
