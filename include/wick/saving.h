@@ -47,6 +47,32 @@ WICK_API wick_status wick_session_load_finish(wick_session_loading *loading, wic
 WICK_API wick_status wick_session_save(wick_session *session, const char *path, wick_error *error);
 WICK_API wick_status wick_session_load(wick_session *session, const char *path, wick_error *error);
 
+/* What texts have left in the caches of a model, so that texts which begin alike go on from there
+ * in another process, too: all blocks of keys and values that are known, and snapshots
+ * (docs/sessions.md). One object for both ways, in steps that never block: poll does a slice and
+ * returns WICK_PENDING, WICK_OK at the end, or a failure; finish gives its sentence and frees it in
+ * any case. Sessions wait meanwhile (WICK_ERR_STATE); a text that has rows of embeddings is left
+ * out. */
+typedef struct wick_prefixes wick_prefixes;
+WICK_API wick_status wick_prefixes_save_start(wick_model *model, wick_write_fn write, void *user,
+                                              wick_prefixes **prefixes, wick_error *error);
+/* Takes the source over, also when it fails; it has a size and is read at any offset, twice: first
+ * for the checksum. As much as the cache and the snapshots' limit have room for. WICK_ERR_FORMAT:
+ * not saved prefixes, or damaged ones; WICK_ERR_UNSUPPORTED: of another version, or such a source;
+ * WICK_ERR_MISMATCH: of another model, adapter or placing of layers. The model works on after a
+ * failure. */
+WICK_API wick_status wick_prefixes_load_start(wick_model *model, wick_source source,
+                                              wick_prefixes **prefixes, wick_error *error);
+WICK_API wick_status wick_prefixes_poll(wick_prefixes *prefixes);
+WICK_API wick_status wick_prefixes_finish(wick_prefixes *prefixes, wick_error *error);
+
+/* The same to a folder, which exists, and from it: a file for each model, named by its checksum.
+ * Block; native only. load: WICK_ERR_NOT_FOUND: nothing of this model is there. */
+WICK_API wick_status wick_model_save_prefixes(wick_model *model, const char *folder,
+                                              wick_error *error);
+WICK_API wick_status wick_model_load_prefixes(wick_model *model, const char *folder,
+                                              wick_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -100,6 +100,24 @@ bool wk_prefix_remove(wk_prefix_tree *tree, uint32_t block) {
     return true;
 }
 
+uint32_t wk_prefix_count(const wk_prefix_tree *tree) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < tree->n; i++) count += tree->nodes[i].n > 0;
+    return count;
+}
+
+static uint32_t list_siblings(const wk_prefix_tree *tree, uint32_t first, uint32_t *blocks) {
+    uint32_t n = 0;
+    for (uint32_t i = first; i != WK_NO_BLOCK; i = tree->nodes[i].sibling) blocks[n++] = i;
+    return n;
+}
+
+void wk_prefix_list(const wk_prefix_tree *tree, uint32_t *blocks) {
+    uint32_t n = list_siblings(tree, tree->child, blocks);
+    for (uint32_t i = 0; i < n; i++)
+        n += list_siblings(tree, tree->nodes[blocks[i]].child, blocks + n);
+}
+
 uint32_t wk_prefix_drop(wk_prefix_tree *tree, const wk_blocks *blocks) {
     uint32_t oldest = WK_NO_BLOCK;
     for (uint32_t i = 0; i < tree->n; i++) {

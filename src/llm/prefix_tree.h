@@ -38,6 +38,9 @@ uint32_t wk_prefix_add(wk_prefix_tree *tree, uint64_t key, uint32_t parent, cons
                        uint32_t n, uint32_t block);
 /* Makes a block unknown that no known text goes on from. False: it is not known, or one does. */
 bool wk_prefix_remove(wk_prefix_tree *tree, uint32_t block);
+/* Of all nodes: how many, and their blocks, each after its parent's. */
+uint32_t wk_prefix_count(const wk_prefix_tree *tree);
+void wk_prefix_list(const wk_prefix_tree *tree, uint32_t *blocks);
 /* Takes the block that was used longest ago out of the tree, of those without children that only
  * the tree has (one reference). WK_NO_BLOCK: there is none. */
 uint32_t wk_prefix_drop(wk_prefix_tree *tree, const wk_blocks *blocks);

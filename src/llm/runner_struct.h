@@ -180,6 +180,13 @@ uint32_t wk_sequence_until_snapshot(const wk_sequence *sequence);
  * longest beginning of them that is in the cache for any sequence. On failure the device holds the
  * sentence. */
 wick_status wk_sequence_find_prefix(wk_sequence *sequence, const uint32_t *ids, uint32_t n);
+/* The one for such sequences, which is made where there is none. */
+wick_status wk_runner_find(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
+                           wick_error *err);
+/* A block for the tree, without dropping anything; WK_NO_BLOCK: there is no room. */
+uint32_t wk_runner_take_block(wk_runner *runner);
+/* What texts have after their last full blocks becomes known, too. */
+void wk_runner_learn_tails(wk_runner *runner);
 /* Nothing of any sequence is in the cache any more. */
 void wk_runner_forget(wk_runner *runner);
 /* Before the memory of the last batch is used again: rows that may still be wanted become the

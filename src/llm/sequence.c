@@ -61,6 +61,11 @@ static void leave_tail(wk_sequence *s) {
     if (!s->runner->has_snapshots) learn_tail(s);
 }
 
+void wk_runner_learn_tails(wk_runner *runner) {
+    for (wk_sequence *s = runner->sequences; s; s = s->next)
+        if (s->n_running == 0) leave_tail(s);
+}
+
 /* The tokens of the last block after going back to n of them; blocks before it are in the tree. */
 static void recall_tail(wk_sequence *s, uint32_t n) {
     const uint32_t index = n / WK_BLOCK_SIZE;
@@ -189,6 +194,15 @@ static wick_status take(wk_sequence *s, int pool, uint32_t *id) {
     }
 }
 
+uint32_t wk_runner_take_block(wk_runner *runner) {
+    wk_blocks *const pool = &runner->pools[WK_POOL_BLOCKS];
+    const uint32_t block = wk_blocks_take(pool);
+    if (block != WK_NO_BLOCK || grow(runner, WK_POOL_BLOCKS) == WICK_OK)
+        return block != WK_NO_BLOCK ? block : wk_blocks_take(pool);
+    *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
+    return WK_NO_BLOCK;
+}
+
 static wick_status reserve_share(wk_sequence *s, int pool, uint32_t n) {
     wk_share *const share = &s->share[pool];
     assert(n <= share->capacity);
@@ -276,8 +290,8 @@ static bool is_same_kind(const wk_runner *runner, const wk_runner_desc *desc) {
     return is_same;
 }
 
-static wick_status find_runner(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
-                               wick_error *err) {
+wick_status wk_runner_find(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
+                           wick_error *err) {
     *out = model->runners;
     while (*out && !is_same_kind(*out, desc)) *out = (*out)->next;
     if (*out) return WICK_OK;
@@ -353,7 +367,7 @@ wick_status wk_sequence_open(wick_model *model, const wk_runner_desc *desc, wk_w
     WK_TRY(wk_runner_check(model, desc, err));
     WK_TRY(check_memory(model, desc, err));
     wk_runner *runner;
-    WK_TRY(find_runner(model, desc, &runner, err));
+    WK_TRY(wk_runner_find(model, desc, &runner, err));
     wk_sequence *const s = wk_alloc_zeroed(wk_runner_heap(runner), sizeof *s);
     if (!s) {
         if (!runner->has_prefixes && !runner->sequences) drop_runner(runner);

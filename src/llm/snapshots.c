@@ -56,7 +56,7 @@ static bool begins_with(const wk_snapshot *snapshot, uint64_t key, const uint32_
     return snapshot->key == key && memcmp(snapshot->ids, ids, snapshot->n * sizeof *ids) == 0;
 }
 
-static bool is_here(const wk_runner *runner, const wk_snapshot *snapshot) {
+bool wk_snapshot_is_here(const wk_runner *runner, const wk_snapshot *snapshot) {
     for (uint32_t i = 0; i < runner->n_stages; i++)
         if (snapshot->readings[i]) return false;
     return true;
@@ -67,7 +67,7 @@ wk_snapshot *wk_snapshot_find(wk_runner *runner, uint64_t key, const uint32_t *i
     wk_snapshot *best = NULL;
     wk_snapshots_poll(runner);
     for (wk_snapshot *s = runner->snapshots.first; s; s = s->next)
-        if (s->n > (best ? best->n : n_before) && s->n <= n && is_here(runner, s) &&
+        if (s->n > (best ? best->n : n_before) && s->n <= n && wk_snapshot_is_here(runner, s) &&
             begins_with(s, key, ids))
             best = s;
     if (best) best->used = ++runner->snapshots.clock;
@@ -94,14 +94,23 @@ static size_t cell_bytes(const wk_runner *runner, uint32_t stage, wk_state_kind 
     return wk_state_cell_bytes(runner->net, wk_stage_state(runner->stages[stage]), kind);
 }
 
+static size_t stage_bytes(const wk_runner *runner, uint32_t stage, uint32_t n, uint32_t begin) {
+    return count_window(runner, begin, n) * cell_bytes(runner, stage, WK_STATE_WINDOW_BLOCKS) +
+           cell_bytes(runner, stage, WK_STATE_SLOTS);
+}
+
+size_t wk_snapshot_size(const wk_runner *runner, uint32_t n, uint32_t begin) {
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < runner->n_stages; i++) bytes += stage_bytes(runner, i, n, begin);
+    return bytes;
+}
+
 wk_snapshot *wk_snapshot_add(wk_runner *runner, uint64_t key, const uint32_t *ids, uint32_t n,
                              uint32_t begin) {
     wk_heap *const heap = wk_runner_heap(runner);
     wk_snapshot made = {.key = key, .n = n, .begin = begin};
     for (uint32_t i = 0; i < runner->n_stages; i++)
-        made.sizes[i] =
-            count_window(runner, begin, n) * cell_bytes(runner, i, WK_STATE_WINDOW_BLOCKS) +
-            cell_bytes(runner, i, WK_STATE_SLOTS);
+        made.sizes[i] = stage_bytes(runner, i, n, begin);
     if (is_known(runner, key, ids, n) || !make_room(runner, total_bytes(runner, &made)))
         return NULL;
     wk_snapshot *const s = wk_alloc(heap, sizeof *s);
@@ -153,10 +162,9 @@ static bool start_reading(const wk_sequence *sequence, wk_snapshot *s, uint32_t 
 
 void wk_snapshot_take(wk_sequence *sequence, const uint32_t *ids) {
     wk_runner *const runner = sequence->runner;
-    const uint32_t n = sequence->n_cached, window = runner->hparams->window;
-    const uint32_t needed = window > 0 && n + 1 > window ? n + 1 - window : 0;
-    if (wk_runner_is_stale(runner) || sequence->window_begin > needed) return;
-    wk_snapshot *const s = wk_snapshot_add(runner, sequence->choice.key, ids, n, needed);
+    const uint32_t n = sequence->n_cached, begin = wk_window_begin(runner->hparams->window, n);
+    if (wk_runner_is_stale(runner) || sequence->window_begin > begin) return;
+    wk_snapshot *const s = wk_snapshot_add(runner, sequence->choice.key, ids, n, begin);
     for (uint32_t i = 0; s && i < runner->n_stages; i++) {
         if (start_reading(sequence, s, i)) continue;
         remove_one(runner, s);

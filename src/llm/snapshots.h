@@ -41,6 +41,14 @@ void wk_snapshot_take(wk_sequence *sequence, const uint32_t *ids);
 /* Without bytes. NULL: there is no memory for it. */
 wk_snapshot *wk_snapshot_add(wk_runner *runner, uint64_t key, const uint32_t *ids, uint32_t n,
                              uint32_t begin);
+/* The first position that the token at n sees in a layer with such a window (0: none). */
+static inline uint32_t wk_window_begin(uint32_t window, uint32_t n) {
+    return window > 0 && n >= window ? n - window + 1 : 0;
+}
+/* Bytes of one. */
+size_t wk_snapshot_size(const wk_runner *runner, uint32_t n, uint32_t begin);
+/* Whether it has been read. */
+bool wk_snapshot_is_here(const wk_runner *runner, const wk_snapshot *snapshot);
 /* Goes on with what is being read. */
 void wk_snapshots_poll(wk_runner *runner);
 /* The longest one of a beginning of ids [n], of more than n_before tokens; NULL: there is none. */

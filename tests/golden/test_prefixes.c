@@ -1,9 +1,17 @@
 /* Texts that begin alike: a session of any family goes on from what others have computed, with the
  * bits that it gives alone, and says how much that was; what was saved in a folder is found again.
  */
+#define _XOPEN_SOURCE 700 /* mkdtemp */
+
 #include "golden/families.h"
 
+#include "core/checksum.h"
+#include "random_bits.h"
+
 #include <wick/wick.h>
+
+#include <stdlib.h>
+#include <unistd.h>
 
 enum { N_PROMPT = 600, N_ANSWER = 6, N_NEW = 9, CONTEXT = 700, CHUNK = 128 };
 
@@ -85,14 +93,14 @@ static uint32_t go_on(scene *s, uint32_t n) {
     return n + N_NEW;
 }
 
-static void make_prompt(scene *s) {
+static void make_prompt(scene *s, uint32_t first) {
     wick_model_info info;
     wick_model_get_info(s->model, &info);
     s->n_vocab = info.n_vocab;
     /* A table of positions ends with the model's context. */
     s->n_prompt = strcmp(info.architecture, "gpt2") == 0 ? info.context_length - 50 : N_PROMPT;
     if (chosen.backend == WICK_BACKEND_WEBGPU) s->n_prompt = 150; /* its driver is slow here */
-    for (uint32_t i = 0; i < s->n_prompt; i++) s->ids[i] = (i * 37 + i / 7 + 11) % info.n_vocab;
+    for (uint32_t i = 0; i < s->n_prompt; i++) s->ids[i] = (i * 37 + i / 7 + first) % info.n_vocab;
 }
 
 static void check_turns(scene *s) {
@@ -125,6 +133,98 @@ static void check_turns(scene *s) {
     wick_session_close(session);
 }
 
+/* --- Saved --- */
+
+typedef struct bytes {
+    unsigned char *data; /* [size] */
+    size_t size;
+} bytes;
+
+static wick_status append(void *user, const void *data, size_t size, wick_error *error) {
+    (void)error;
+    bytes *const to = user;
+    to->data = realloc(to->data, to->size + size);
+    assert_non_null(to->data);
+    memcpy(to->data + to->size, data, size);
+    to->size += size;
+    return WICK_OK;
+}
+
+static wick_status end_moving(const wick_model *model, wick_prefixes *prefixes) {
+    wick_error error = {0};
+    while (wick_prefixes_poll(prefixes) == WICK_PENDING) wick_pause(wick_model_device(model));
+    const wick_status status = wick_prefixes_finish(prefixes, &error);
+    if (status < 0) assert_true(error.status == status && error.message[0] != '\0');
+    return status;
+}
+
+static bytes save(wick_model *model) {
+    bytes saved = {.data = NULL};
+    wick_prefixes *prefixes;
+    assert_int_equal(wick_prefixes_save_start(model, append, &saved, &prefixes, NULL), WICK_OK);
+    assert_int_equal(end_moving(model, prefixes), WICK_OK);
+    return saved;
+}
+
+static wick_status load(wick_model *model, const bytes *saved, size_t size) {
+    wick_prefixes *prefixes;
+    const wick_source source = wick_source_memory(saved->data, size);
+    assert_int_equal(wick_prefixes_load_start(model, source, &prefixes, NULL), WICK_OK);
+    return end_moving(model, prefixes);
+}
+
+static void set_checksum(const bytes *saved) {
+    const size_t n = saved->size - sizeof(uint64_t);
+    const uint64_t sum = wk_checksum(WK_CHECKSUM_BEGIN, saved->data, n);
+    memcpy(saved->data + n, &sum, sizeof sum);
+}
+
+/* Cut or changed anywhere: refused, and where the checksum is right, no crash. */
+static void check_damage(wick_model *model, const bytes *saved) {
+    for (uint32_t i = 0; i < 12; i++) {
+        assert_true(load(model, saved, (size_t)(random_bits() % saved->size)) < 0);
+        unsigned char *const at = saved->data + random_bits() % (i < 6 ? 200 : saved->size);
+        const unsigned char before = *at;
+        *at ^= (unsigned char)(1 + random_bits() % 255);
+        assert_int_equal(load(model, saved, saved->size), WICK_ERR_FORMAT);
+        set_checksum(saved);
+        (void)load(model, saved, saved->size);
+        *at = before;
+        set_checksum(saved);
+    }
+    saved->data[16] ^= 1; /* the checksum of the model */
+    set_checksum(saved);
+    assert_int_equal(load(model, saved, saved->size), WICK_ERR_MISMATCH);
+    saved->data[16] ^= 1;
+    set_checksum(saved);
+}
+
+/* What the text had in the one model, it has in another one that has loaded it. */
+static void check_saved(scene *s, wick_model *fresh) {
+    char folder[] = "/tmp/wick_prefixes_XXXXXX", command[64];
+    wick_error error = {0};
+    ask(s, NULL, s->n_prompt);
+    const uint32_t n = go_on(s, s->n_prompt);
+    ask(s, NULL, n);
+    assert_int_equal(s->n_reused, s->n_prompt + N_ANSWER - 1);
+    bytes saved = save(s->model);
+    check_damage(fresh, &saved);
+    wick_model_trim(fresh);
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(wick_model_load_prefixes(fresh, folder, &error), WICK_ERR_NOT_FOUND);
+    if (wick_model_save_prefixes(s->model, folder, &error) != WICK_OK)
+        fail_msg("%s", error.message);
+    if (wick_model_load_prefixes(fresh, folder, &error) != WICK_OK) fail_msg("%s", error.message);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    wick_model *const before = s->model;
+    s->model = fresh;
+    ask(s, NULL, go_on(s, n));
+    assert_int_equal(s->n_reused, n + N_ANSWER - 1);
+    s->model = before;
+    free(saved.data);
+}
+
 static void check(const fixture *of, const wick_device_desc *desc) {
     char path[1200], name[128];
     snprintf(name, sizeof name, "families/%s.gguf", of->name);
@@ -136,8 +236,13 @@ static void check(const fixture *of, const wick_device_desc *desc) {
     if (wick_model_open(device, path, NULL, &s.model, &error) != WICK_OK ||
         wick_model_open(device, path, NULL, &s.other, &error) != WICK_OK)
         fail_msg("%s", error.message);
-    make_prompt(&s);
+    wick_model *fresh;
+    assert_int_equal(wick_model_open(device, path, NULL, &fresh, &error), WICK_OK);
+    make_prompt(&s, 11);
     check_turns(&s);
+    make_prompt(&s, 12);
+    check_saved(&s, fresh);
+    wick_model_close(fresh);
     wick_model_close(s.other);
     wick_model_close(s.model);
     wick_device_close(device);
