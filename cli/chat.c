@@ -7,6 +7,7 @@
 #include "history.h"
 #include "input.h"
 #include "interrupt.h"
+#include "prefixes.h"
 #include "question.h"
 #include "terminal.h"
 
@@ -18,7 +19,7 @@
 typedef struct chat_options {
     cli_engine_options engine; /* these two first, see sampling.h */
     cli_sampling_options sampling;
-    const char *model, *system, *prompt, *tools, *compiled, *load;
+    const char *model, *system, *prompt, *tools, *compiled, *load, *prefix_cache;
     uint32_t max_tokens, context_length;
     bool no_thinking, no_history;
 } chat_options;
@@ -78,6 +79,7 @@ static const cli_option table[] = {
      .help = "neither read nor write the history of typed lines (docs/chat.md)",
      .kind = &cli_flag,
      .offset = offsetof(chat_options, no_history)},
+    CLI_PREFIX_CACHE(chat_options, prefix_cache),
     {.name = "max-tokens",
      .letter = 'n',
      .argument = "N",
@@ -140,6 +142,7 @@ static int prepare(const chat_options *o, cli_chat *chat) {
         code = cli_error("the template '%s' is empty", o->compiled);
     if (code == CLI_OK) code = cli_engine_open(&chat->engine, &o->engine, &chat->session, o->model);
     chat->session.draft = desc.session.draft = chat->engine.draft;
+    if (code == CLI_OK) cli_load_prefixes(&chat->engine, o->prefix_cache);
     if (code == CLI_OK) code = open_chat(o, &desc, chat);
     if (code == CLI_OK) cli_note_short_context(chat->engine.model, o->context_length);
     if (code == CLI_OK && o->load != NULL) code = cli_messages_load(chat->talk, o->load);
@@ -207,6 +210,7 @@ static int run(void *given) {
                : cli_is_blank(o->prompt) ? cli_error("there is no question: -p has an empty text")
                                          : cli_chat_ask(&chat, o->prompt);
     wick_chat_close(chat.talk);
+    if (code == CLI_OK || code == CLI_INTERRUPTED) cli_save_prefixes(&chat.engine, o->prefix_cache);
     cli_engine_close(&chat.engine);
     cli_sampling_free(&sampling);
     return code;

@@ -7,6 +7,7 @@
 #include "generate.h"
 #include "input.h"
 #include "interrupt.h"
+#include "prefixes.h"
 #include "sampling.h"
 #include "statistics.h"
 #include "terminal.h"
@@ -22,6 +23,7 @@ typedef struct run_options {
     const char *model;
     const char *prompt, *argument, *file, *tokens; /* at most one */
     const char *load_path, *save_path;             /* of sessions */
+    const char *prefix_cache;
     uint32_t max_tokens, context_length;
     uint32_t n_logprobs;
     cli_texts stop;
@@ -129,6 +131,7 @@ static const cli_option session_options[] = {
      .help = "write the session at the end, with its cache: nothing has to be read again",
      .kind = &cli_out,
      .offset = offsetof(run_options, save_path)},
+    CLI_PREFIX_CACHE(run_options, prefix_cache),
 };
 
 static const cli_group prompt_group = {"Prompt", prompt_options,
@@ -371,7 +374,11 @@ static int run(void *given) {
     wick_session_desc desc = session_desc(o, &sampling.desc, &prompt);
     if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, &desc, o->model);
     desc.draft = engine.draft;
-    if (code == CLI_OK) code = answer_or_continue(o, &desc, &prompt, &engine);
+    if (code == CLI_OK) {
+        cli_load_prefixes(&engine, o->prefix_cache);
+        code = answer_or_continue(o, &desc, &prompt, &engine);
+        cli_save_prefixes(&engine, o->prefix_cache);
+    }
     cli_engine_close(&engine);
     cli_input_free(&prompt);
     cli_sampling_free(&sampling);

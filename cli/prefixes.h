@@ -1,0 +1,21 @@
+/* prefixes.h: beginnings of texts that are kept in a folder from one run to the next
+ * (docs/sessions.md). */
+#ifndef WICK_CLI_PREFIXES_H
+#define WICK_CLI_PREFIXES_H
+
+#include "engine.h"
+
+/* A member of a table of options. */
+#define CLI_PREFIX_CACHE(type, field)                                                              \
+    {.name = "prefix-cache",                                                                       \
+     .argument = "FOLDER",                                                                         \
+     .help = "what begins like texts of earlier runs with this folder is not computed again",      \
+     .kind = &cli_text,                                                                            \
+     .offset = offsetof(type, field)}
+
+/* folder NULL: does nothing. What cannot be used is reported and ignored. */
+void cli_load_prefixes(const cli_engine *engine, const char *folder);
+/* After the sessions are closed. */
+void cli_save_prefixes(const cli_engine *engine, const char *folder);
+
+#endif
