@@ -25,9 +25,9 @@ typedef struct run_options {
     const char *load_path, *save_path;             /* of sessions */
     const char *prefix_cache;
     uint32_t max_tokens, context_length;
-    uint32_t n_logprobs;
+    uint32_t n_logprobs, n_keep;
     cli_texts stop;
-    bool raw, ignore_end, special, print_ids;
+    bool raw, ignore_end, special, print_ids, context_shift;
 } run_options;
 
 _Static_assert(offsetof(run_options, engine) == offsetof(cli_sampling_place, engine) &&
@@ -117,6 +117,17 @@ static const cli_option memory_options[] = {
              "the free memory",
      .kind = &cli_u32,
      .offset = offsetof(run_options, context_length),
+     .most = INT32_MAX},
+    {.name = "context-shift",
+     .help = "text that is continued goes on when the context is full: without the older half of "
+             "its tokens; an answer leaves out whole messages anyway",
+     .kind = &cli_flag,
+     .offset = offsetof(run_options, context_shift)},
+    {.name = "keep",
+     .argument = "N",
+     .help = "with --context-shift: tokens at the beginning that stay",
+     .kind = &cli_u32,
+     .offset = offsetof(run_options, n_keep),
      .most = INT32_MAX},
 };
 
@@ -322,7 +333,10 @@ static int continue_text(const run_options *o, const wick_session_desc *desc,
                          const cli_input *prompt, const cli_engine *engine) {
     wick_session *session = NULL;
     wick_error error = {0};
-    if (wick_session_open(engine->model, desc, &session, &error) != WICK_OK)
+    wick_session_desc shifting = *desc;
+    shifting.context_shift = o->context_shift;
+    shifting.n_keep = o->n_keep;
+    if (wick_session_open(engine->model, &shifting, &session, &error) != WICK_OK)
         return cli_report_session(&error, &o->sampling);
     cli_warn_context(engine->model, desc->context_length);
     cli_note_short_context(engine->model, desc->context_length);

@@ -120,6 +120,13 @@ typedef struct wick_session_desc {
      * be NULL. WICK_ERR_MISMATCH: its vocabulary is another one; WICK_ERR_UNSUPPORTED: it has
      * recurrent layers, or is an encoder. */
     wick_model *draft;
+    /* A text that fills the context goes on: its first n_keep tokens stay and the newer half of the
+     * others, computed again at its new positions; a prompt that does not fit loses its middle, so
+     * that a quarter of the context is left (docs/sessions.md). Not for logits, nor with rows of
+     * embeddings; a wick_chat leaves out whole turns instead. WICK_ERR_VALUE: logits are asked for,
+     * or n_keep is not less than the context. */
+    bool context_shift;
+    uint32_t n_keep;
     bool no_reuse; /* computes all of its tokens itself, and gives none to others, for measurements:
                     * see docs/sessions.md */
 } wick_session_desc;
@@ -136,9 +143,9 @@ WICK_API wick_status wick_session_configure(wick_session *session, const wick_se
                                             wick_error *error);
 WICK_API void wick_session_close(wick_session *session);
 /* Another session that goes on from where this one is, also in the middle of a text. Context,
- * chunks, cache and mode are those of this one; of desc (NULL: defaults) it takes the sampler,
- * max_tokens, stop, special, ignore_end, n_logprobs, speculate, draft and no_reuse. Full blocks of
- * the cache are shared; what a layer with a window or a recurrent layer keeps is copied.
+ * chunks, cache, shift and mode are those of this one; of desc (NULL: defaults) it takes the
+ * sampler, max_tokens, stop, special, ignore_end, n_logprobs, speculate, draft and no_reuse. Full
+ * blocks of the cache are shared; what a layer with a window or a recurrent layer keeps is copied.
  * WICK_ERR_STATE: the session has failed, or a batch is being computed for it: step until an event
  * comes; else as wick_session_open. */
 WICK_API wick_status wick_session_fork(wick_session *session, const wick_session_desc *desc,

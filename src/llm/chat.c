@@ -93,6 +93,9 @@ static wick_status open_template(wick_chat *chat, const char *given, wick_error 
 static wick_status open_parts(wick_chat *chat, const wick_chat_desc *desc, wick_error *err) {
     if (desc->session.logits != WICK_LOGITS_NONE)
         return wk_fail(err, WICK_ERR_VALUE, "a conversation gives text, not logits");
+    if (desc->session.context_shift)
+        return wk_fail(err, WICK_ERR_VALUE,
+                       "a conversation leaves out whole turns: context_shift is for plain text");
     if ((uint32_t)desc->thinking > WICK_THINKING_ON)
         return wk_fail(err, WICK_ERR_VALUE, "there is no such value of thinking");
     WK_TRY(read_tools(chat, desc->tools, err));

@@ -49,7 +49,7 @@ static void forget_logits(wick_session *s) {
 static void begin_prompt(wick_session *s) {
     s->ended = WICK_END_NONE;
     s->has_logits = false;
-    s->n_since_prompt = 0;
+    s->n_since_prompt = s->n_shifted = 0;
     s->guess.length = 0;
     s->n_out = 0;
     wk_sampler_begin_text(&s->sampler);
@@ -99,7 +99,31 @@ static void note_appended(wick_session *s, size_t n) {
     s->has_logits = has_logits;
 }
 
+static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n);
+
+static bool can_shift(const wick_session *s) { return s->has_shift && s->n_given == 0; }
+
+/* Makes the first n_before of its tokens and n ids the whole sequence, without its middle: there is
+ * no room for all of them. */
+static wick_status sync_cut(wick_session *s, uint32_t n_before, const uint32_t *ids, size_t n) {
+    const size_t total = n_before + n;
+    const uint32_t most = s->context_length - (s->context_length - s->n_keep) / 4;
+    const size_t size = most * sizeof *ids;
+    uint32_t *const kept = wk_alloc(s->model->heap, size);
+    if (!kept) return wk_fail_memory(&s->error, size, 0, "a prompt");
+    for (uint32_t i = 0; i < most; i++) {
+        const size_t at = i < s->n_keep ? i : total - most + i;
+        kept[i] = at < n_before ? s->tokens[at] : ids[at - n_before];
+    }
+    const wick_status status = sync_tokens(s, kept, most);
+    wk_free(s->model->heap, kept, size);
+    return status;
+}
+
 static wick_status append_tokens(wick_session *s, const uint32_t *ids, size_t n) {
+    WK_TRY(wk_session_check_idle(s));
+    if (can_shift(s) && n > s->context_length - s->n_tokens)
+        return sync_cut(s, s->n_tokens, ids, n);
     WK_TRY(check_room(s, n));
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= wk_model_hparams(s->model->model)->n_vocab)
@@ -211,6 +235,7 @@ static void go_back(wick_session *s, uint32_t kept) {
 
 static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n) {
     WK_TRY(wk_session_check_idle(s));
+    if (can_shift(s) && n > s->context_length) return sync_cut(s, 0, ids, n);
     drop_batch(s);
     const uint32_t kept = count_kept(s, ids, n), n_tokens = s->n_tokens;
     s->n_tokens = kept;
@@ -221,6 +246,23 @@ static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n) {
     }
     go_back(s, kept);
     return WICK_OK;
+}
+
+/* The context is full: the first n_keep tokens stay and the newer half of the others; whole blocks
+ * go, where there is one. False: it cannot. */
+static bool shift(wick_session *s) {
+    const uint32_t keep = s->n_keep, half = (s->n_tokens - keep) / 2;
+    const uint32_t n = half > WK_BLOCK_SIZE ? half - half % WK_BLOCK_SIZE : half;
+    if (!can_shift(s) || n == 0) return false;
+    const uint32_t n_prompt = s->n_tokens - s->n_since_prompt;
+    const uint32_t begin = n_prompt > keep ? n_prompt : keep; /* of generated tokens that may go */
+    const uint32_t n_lost = keep + n > begin ? keep + n - begin : 0;
+    memmove(s->tokens + keep, s->tokens + keep + n, (s->n_tokens - keep - n) * sizeof *s->tokens);
+    s->n_tokens -= n;
+    s->n_since_prompt -= n_lost;
+    s->n_shifted += n_lost;
+    go_back(s, wk_sequence_can_return(s->sequence, keep) ? keep : 0);
+    return true;
 }
 
 void wk_session_replace_prompt(wick_session *session, const uint32_t *ids, uint32_t n) {
@@ -356,7 +398,7 @@ static void lose_logits(wick_session *s) {
 static wick_status choose(wick_session *s, wick_event *event) {
     if (needs_all_logits(s)) WK_TRY(wk_session_complete_logits(s));
     if (s->n_tokens == s->context_length) {
-        end_text(s, WICK_END_CONTEXT_FULL, event);
+        if (!shift(s)) end_text(s, WICK_END_CONTEXT_FULL, event);
         return WICK_OK;
     }
     uint32_t id;
@@ -399,7 +441,7 @@ static wick_status choose(wick_session *s, wick_event *event) {
 
 /* The last token allowed need not be computed: nothing follows it. */
 static bool is_at_limit(const wick_session *s) {
-    return s->max_tokens > 0 && s->n_since_prompt >= s->max_tokens;
+    return s->max_tokens > 0 && s->n_since_prompt + s->n_shifted >= s->max_tokens;
 }
 
 void wk_session_take_logits(wick_session *to, const wick_session *from) {

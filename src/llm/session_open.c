@@ -111,6 +111,16 @@ static wick_status check_enums(const wick_session_desc *desc, wick_error *error)
     return WICK_OK;
 }
 
+static wick_status check_shift(const wick_session_desc *desc, const wk_runner_desc *runner,
+                               wick_error *error) {
+    if (!desc->context_shift) return WICK_OK;
+    if (desc->logits != WICK_LOGITS_NONE)
+        return wk_fail(error, WICK_ERR_VALUE, "context_shift is for generated text, not logits");
+    if (desc->n_keep < runner->context_length) return WICK_OK;
+    return wk_fail(error, WICK_ERR_VALUE, "n_keep is %u, the context holds %u tokens", desc->n_keep,
+                   runner->context_length);
+}
+
 static wick_status make_session(wick_model *model, const wick_session_desc *desc,
                                 const wk_runner_desc *runner, wick_session **session,
                                 wick_error *error) {
@@ -124,6 +134,8 @@ static wick_status make_session(wick_model *model, const wick_session_desc *desc
     s->no_reuse = desc->no_reuse;
     wk_speculate_begin(&s->guess,
                        s->outputs == WK_OUTPUTS_LAST ? desc->speculate : WICK_SPECULATE_NONE);
+    s->has_shift = desc->context_shift;
+    s->n_keep = desc->n_keep;
     s->detokenizer.tokenizer = s->tokenizer;
     take_limits(s, desc);
     const wick_status status = make_parts(s, desc, runner, error);
@@ -150,6 +162,7 @@ static wick_status open_session(wick_model *model, const wick_session_desc *desc
     if (has_whole && runner.context_length <= runner.chunk_length && runner.cache_dtype == WICK_F32)
         runner.is_whole = true;
     WK_TRY(check_kind(model, desc, error));
+    WK_TRY(check_shift(desc, &runner, error));
     return make_session(model, desc, &runner, session, error);
 }
 
@@ -176,6 +189,9 @@ static wick_status take_text(wick_session *to, const wick_session *from, wick_er
     to->n_tokens = from->n_tokens;
     to->n_computed = to->n_reused = from->n_computed;
     to->n_since_prompt = from->n_since_prompt;
+    to->n_shifted = from->n_shifted;
+    to->has_shift = from->has_shift;
+    to->n_keep = from->n_keep;
     to->ended = from->ended;
     to->detokenizer.begun = to->n_tokens > to->n_since_prompt;
     wk_sequence_share(to->sequence, from->sequence);

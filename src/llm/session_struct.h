@@ -19,7 +19,8 @@ struct wick_session {
     size_t piece_capacity;
 
     uint32_t context_length, max_tokens;
-    bool ignore_end, no_reuse;
+    bool ignore_end, no_reuse, has_shift;
+    uint32_t n_keep; /* of a shift */
     bool is_whole;          /* see wk_runner_desc */
     wk_outputs outputs;     /* of every batch: all logits or states; else LAST, of the last one */
     wick_logprob *logprobs; /* [1 + n_logprobs] of the last token; NULL: not asked for */
@@ -50,6 +51,7 @@ struct wick_session {
     uint32_t n_loras;
 
     uint32_t n_prompt, n_generated, n_reused, n_since_prompt;
+    uint32_t n_shifted; /* tokens generated since the prompt that the context has lost */
     uint64_t n_changes; /* grows with every call that may change something */
     uint64_t prompt_ns, generate_ns, first_token_ns, appended_ns;
 };
