@@ -20,7 +20,7 @@ struct wick_session {
 
     uint32_t context_length, max_tokens;
     bool ignore_end, no_reuse, has_shift;
-    uint32_t n_keep; /* of a shift */
+    uint32_t n_keep;        /* of a shift */
     bool is_whole;          /* see wk_runner_desc */
     wk_outputs outputs;     /* of every batch: all logits or states; else LAST, of the last one */
     wick_logprob *logprobs; /* [1 + n_logprobs] of the last token; NULL: not asked for */
