@@ -48,6 +48,7 @@ static void open_sessions(setup *s) {
         const wick_session_desc desc = {.context_length = s->n_prompt + s->n_tokens + 1,
                                         .max_tokens = s->n_tokens + 1,
                                         .ignore_end = true,
+                                        .speculate = WICK_SPECULATE_NONE,
                                         .no_reuse = true};
         check(wick_session_open(s->model, &desc, &s->sessions[i], &error), &error);
         for (uint32_t k = 0; k < s->n_prompt; k++)

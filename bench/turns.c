@@ -49,6 +49,7 @@ static wick_session *open_session(const setup *s, uint32_t n, bool no_reuse) {
     const wick_session_desc desc = {.context_length = n + 4 * N_ANSWER,
                                     .max_tokens = N_ANSWER,
                                     .ignore_end = true,
+                                    .speculate = WICK_SPECULATE_NONE,
                                     .no_reuse = no_reuse};
     check(wick_session_open(s->model, &desc, &session, &error), &error);
     return session;
@@ -130,8 +131,10 @@ static double measure_chunk(const setup *s, const uint32_t *ids) {
 static double measure_gap(const setup *s, const uint32_t *ids) {
     wick_error error = {0};
     wick_session *talker = NULL;
-    const wick_session_desc desc = {
-        .context_length = s->n_long, .ignore_end = true, .no_reuse = true};
+    const wick_session_desc desc = {.context_length = s->n_long,
+                                    .ignore_end = true,
+                                    .speculate = WICK_SPECULATE_NONE,
+                                    .no_reuse = true};
     wick_session *const reader = open_session(s, s->n_long, true);
     check(wick_session_open(s->model, &desc, &talker, &error), &error);
     check_session(talker, wick_session_append_tokens(talker, ids, 16));

@@ -309,8 +309,8 @@ static void make_larger(wk_runner *runner) {
     if (runner->most_rows > WK_MAX_CHUNK) runner->most_rows = 0;
 }
 
-/* Of batches that decode. Falls at once and rises slowly, as much else may slow down a batch. The
- * first one of its kind had to be recorded. */
+/* Of batches that decode. Falls at once and rises slowly, however late a batch was: much else may
+ * delay it. The first one of its kind had to be recorded. */
 static void note_cost(wk_runner *runner) {
     const wk_batch_layout *const l = &runner->batch.layout;
     uint32_t class = 0;
@@ -323,7 +323,7 @@ static void note_cost(wk_runner *runner) {
     else if (*cost == WK_COST_SEEN || spent < *cost)
         *cost = spent;
     else
-        *cost += (spent - *cost) / 8;
+        *cost += (spent < 2 * *cost ? spent - *cost : *cost) / 16;
 }
 
 uint64_t *wk_sequence_costs(wk_sequence *sequence) { return sequence->runner->costs; }

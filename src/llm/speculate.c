@@ -6,6 +6,7 @@
 enum {
     LEAST_MATCH = 2,
     MOST_MATCH = 32, /* longer ones say no more */
+    REFUSALS = 128,  /* after so many prices are asked again */
     FORCED = 7,      /* guesses where it is not asked what pays */
 };
 
@@ -87,13 +88,14 @@ static double cost_of(const uint64_t *costs, uint32_t class) {
     return factor * (double)costs[class];
 }
 
-uint32_t wk_speculate_depth(const wk_speculation *s, uint32_t length, double step_ns,
-                            uint64_t *costs, uint32_t n_beside, uint32_t most) {
+uint32_t wk_speculate_depth(wk_speculation *s, uint32_t length, double step_ns, uint64_t *costs,
+                            uint32_t n_beside, uint32_t most) {
     const uint32_t own = n_beside + 1;
     if (s->mode != WICK_SPECULATE_AUTO) return smaller(most, FORCED);
     if (most == 0 || class_of(own + 1) >= WK_COST_CLASSES || costs[0] <= WK_COST_SEEN) return 0;
     double best = 1.05 * (double)own / cost_of(costs, class_of(own));
-    uint32_t n_best = 0, wanted = 0;
+    uint32_t n_best = 0;
+    bool might_pay = false;
     bool is_known = true; /* else the size is tried, and no larger one yet */
     for (uint32_t class = class_of(own + 1); class < WK_COST_CLASSES && is_known; class ++) {
         is_known = costs[class] > WK_COST_SEEN;
@@ -104,11 +106,12 @@ uint32_t wk_speculate_depth(const wk_speculation *s, uint32_t length, double ste
             best = tokens / cost;
             n_best = n;
         }
-        /* It might pay at another price. */
-        if (tokens > 1.5 * (double)own) wanted = class;
+        might_pay = might_pay || tokens > 1.25 * (double)own;
     }
-    if (n_best == 0 && costs[wanted] > WK_COST_SEEN && wanted > 0)
-        costs[wanted] -= costs[wanted] / 64;
+    /* Measured again after a while: what was slow may have had other reasons. */
+    if (n_best == 0 && might_pay && ++s->n_refused % REFUSALS == 0)
+        for (uint32_t class = class_of(own + 1); class < WK_COST_CLASSES; class ++)
+            costs[class] = WK_COST_SEEN;
     return n_best;
 }
 

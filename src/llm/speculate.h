@@ -28,7 +28,7 @@ typedef struct wk_speculation {
     uint32_t at;     /* of the guess */
     float hits[WK_GUESS_KINDS], tries[WK_GUESS_KINDS]; /* of late, by that length */
     bool is_draft;                                     /* the guesses that are computed are */
-    uint32_t n_drafted, n_accepted;
+    uint32_t n_drafted, n_accepted, n_refused;
 } wk_speculation;
 
 void wk_speculate_begin(wk_speculation *s, wick_speculate mode);
@@ -36,9 +36,9 @@ void wk_speculate_begin(wk_speculation *s, wick_speculate mode);
 void wk_speculate_learn(wk_speculation *s, const uint32_t *tokens, uint32_t n);
 /* How many guesses pay beside n_beside rows of other sequences, `most` at most: length 0, those of
  * a draft model, which takes step_ns for each; else the one above. costs: see wk_sequence_costs;
- * what was refused for its price is believed to have become cheaper. */
-uint32_t wk_speculate_depth(const wk_speculation *s, uint32_t length, double step_ns,
-                            uint64_t *costs, uint32_t n_beside, uint32_t most);
+ * after many refusals they are forgotten. */
+uint32_t wk_speculate_depth(wk_speculation *s, uint32_t length, double step_ns, uint64_t *costs,
+                            uint32_t n_beside, uint32_t most);
 
 /* Of a session that has generated a token: the tokens after it. */
 void wk_session_guess(wick_session *session);
