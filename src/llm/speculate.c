@@ -6,7 +6,7 @@
 enum {
     LEAST_MATCH = 2,
     MOST_MATCH = 32, /* longer ones say no more */
-    REFUSALS = 128,  /* after so many prices are asked again */
+    REFUSALS = 128,  /* after that many the prices are measured again */
     FORCED = 7,      /* guesses where it is not asked what pays */
 };
 
