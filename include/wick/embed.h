@@ -17,6 +17,9 @@ typedef enum wick_pooling {
     WICK_POOLING_MEAN,
     WICK_POOLING_CLS,  /* of the first token */
     WICK_POOLING_LAST, /* of the last token */
+    /* Not a vector but the scores of the model's classifier, [wick_model_info.n_labels], for the
+     * first token of an encoder and the last one of others: of rerankers, see start_pairs. */
+    WICK_POOLING_RANK,
 } wick_pooling;
 
 typedef struct wick_embedder_desc {
@@ -47,11 +50,19 @@ WICK_API wick_status wick_embedder_start_texts(wick_embedder *embedder, const ch
                                                const size_t *sizes, size_t n);
 WICK_API wick_status wick_embedder_start_tokens(wick_embedder *embedder, const uint32_t *ids,
                                                 size_t n);
+/* The same with pairs of a query and each of n texts, with WICK_POOLING_RANK: how well the text
+ * answers the query is the first number of its row. That is what the last matrix gives, larger for
+ * better texts; of classifiers with several labels (yes, no) in models that are not encoders, the
+ * probability of the first. Pairs are written as the model's template `rerank` says (Qwen3), else
+ * as begin, query, end, separator where the model wants one, text, end; all tokens are of type 0. */
+WICK_API wick_status wick_embedder_start_pairs(wick_embedder *embedder, wick_string query,
+                                               const char *const *texts, const size_t *sizes,
+                                               size_t n);
 /* WICK_PENDING: call again, see wick_session_step. */
 WICK_API wick_status wick_embedder_poll(wick_embedder *embedder);
 /* Of the last call that failed, until a later one is accepted, as wick_session_error. */
 WICK_API wick_status wick_embedder_error(const wick_embedder *embedder, wick_error *error);
-/* [*n_rows, n_embd] (n_rows may be NULL): one row for each text, or one for each token with
+/* [*n_rows, n_embd or n_labels] (n_rows may be NULL): one row for each text, or one for each token with
  * WICK_POOLING_NONE. After WICK_OK, until the next start. */
 WICK_API const float *wick_embedder_result(const wick_embedder *embedder, size_t *n_rows);
 

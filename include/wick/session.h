@@ -73,6 +73,9 @@ typedef enum wick_logits_mode {
     /* The same with hidden states instead, what the logits are made of; see wick/embed.h. The only
      * mode of encoders, which read a text at once: it must be appended whole, after a reset. */
     WICK_LOGITS_STATES,
+    /* Likewise what the classifier of a reranker (cls.output.weight) makes of each state, its
+     * labels' scores [wick_model_info.n_labels]; see wick_embedder_start_pairs. */
+    WICK_LOGITS_SCORES,
 } wick_logits_mode;
 
 /* Element type of the key-value cache. AUTO: f32 in exact math, f16 in fast math. Q8_0 and Q4_0 are

@@ -142,10 +142,10 @@ void wk_batch_lay_out(wk_runner *runner, wk_batch_size size) {
     batch->n_adapters = size.n_adapters;
     l.n_words += l.n_rows * size.n_adapters;
     batch->layout = l;
-    batch->outputs = l.n_outputs == 0                 ? WK_OUTPUTS_NONE
-                     : wk_runner_gives_states(runner) ? WK_OUTPUTS_STATES
-                     : l.n_outputs == 1               ? WK_OUTPUTS_LAST
-                                                      : WK_OUTPUTS_ALL;
+    batch->outputs = l.n_outputs == 0                            ? WK_OUTPUTS_NONE
+                     : runner->desc.outputs >= WK_OUTPUTS_STATES ? runner->desc.outputs
+                     : l.n_outputs == 1                          ? WK_OUTPUTS_LAST
+                                                                 : WK_OUTPUTS_ALL;
 }
 
 /* Rows of a batch of n tokens. Whole texts cannot be cut, and several sequences have no choice:

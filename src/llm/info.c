@@ -34,6 +34,7 @@ void wk_info_fill(wick_model *model) {
     memcpy(info->architecture, hparams->architecture, sizeof info->architecture);
     info->n_layers = hparams->n_layers;
     info->n_embd = hparams->n_embd;
+    info->n_labels = hparams->n_labels;
     info->n_vocab = hparams->n_vocab;
     info->n_heads_q = hparams->n_heads_q;
     info->n_heads_kv = hparams->n_heads_kv;

@@ -28,6 +28,7 @@ typedef enum wk_outputs {
     WK_OUTPUTS_LAST,
     WK_OUTPUTS_ALL,
     WK_OUTPUTS_STATES, /* of all rows what the output matrix would multiply, [n_embd] each */
+    WK_OUTPUTS_SCORES, /* of all rows what the classifier makes of them, [n_labels] each */
 } wk_outputs;
 
 /* What a session needs of its devices. */

@@ -92,6 +92,7 @@ wk_runner_desc wk_runner_describe(const wk_model *model, wick_math math, uint64_
     if (runner.is_whole) runner.chunk_length = runner.context_length;
     if (desc->logits == WICK_LOGITS_ALL) runner.outputs = WK_OUTPUTS_ALL;
     if (desc->logits == WICK_LOGITS_STATES) runner.outputs = WK_OUTPUTS_STATES;
+    if (desc->logits == WICK_LOGITS_SCORES) runner.outputs = WK_OUTPUTS_SCORES;
     return runner;
 }
 

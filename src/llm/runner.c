@@ -9,12 +9,10 @@
 
 enum { FIRST_BLOCKS = 16 }; /* of a cache that grows: 1024 tokens */
 
-bool wk_runner_gives_states(const wk_runner *runner) {
-    return runner->desc.outputs == WK_OUTPUTS_STATES;
-}
-
 size_t wk_runner_row_length(const wk_runner *runner) {
-    return wk_runner_gives_states(runner) ? runner->hparams->n_embd : runner->hparams->n_vocab;
+    const wk_hparams *const hp = runner->hparams;
+    if (runner->desc.outputs == WK_OUTPUTS_SCORES) return hp->n_labels;
+    return runner->desc.outputs == WK_OUTPUTS_STATES ? hp->n_embd : hp->n_vocab;
 }
 
 /* --- Making --- */

@@ -137,7 +137,6 @@ void wk_sequence_fail(wk_sequence *sequence, wick_status status, const wick_erro
  * brings the device back, unless another session has by then. A device may refuse a call before it
  * says that it is lost. */
 bool wk_runner_is_loss(const wk_runner *runner, wick_status status);
-bool wk_runner_gives_states(const wk_runner *runner);
 
 /* batch.c: makes up the parts of the next batch; none: no sequence waits, or what waits has no
  * room. Fails where a device is lost. */

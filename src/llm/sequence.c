@@ -277,10 +277,10 @@ static uint32_t ring_length(const wk_hparams *hparams, const wk_runner_desc *des
 
 static bool is_same_kind(const wk_runner *runner, const wk_runner_desc *desc) {
     const wk_runner_desc *const has = &runner->desc;
-    const bool is_same =
-        has->math == desc->math && has->cache_dtype == desc->cache_dtype &&
-        has->is_whole == desc->is_whole &&
-        (has->outputs == WK_OUTPUTS_STATES) == (desc->outputs == WK_OUTPUTS_STATES);
+    const bool is_same = has->math == desc->math && has->cache_dtype == desc->cache_dtype &&
+                         has->is_whole == desc->is_whole &&
+                         (has->outputs == desc->outputs ||
+                          (has->outputs < WK_OUTPUTS_STATES && desc->outputs < WK_OUTPUTS_STATES));
     for (uint32_t i = 0; i < runner->hparams->n_ropes; i++) {
         const wk_rope *const rope = &runner->hparams->rope[i];
         if (wk_rope_is_long(rope, has->context_length) !=

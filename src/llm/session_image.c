@@ -119,6 +119,7 @@ static uint64_t cache_type(const wick_session *s) {
 static wick_logits_mode mode_of(const wick_session *s) {
     return s->outputs == WK_OUTPUTS_ALL      ? WICK_LOGITS_ALL
            : s->outputs == WK_OUTPUTS_STATES ? WICK_LOGITS_STATES
+           : s->outputs == WK_OUTPUTS_SCORES ? WICK_LOGITS_SCORES
                                              : WICK_LOGITS_NONE;
 }
 
@@ -183,11 +184,12 @@ static wick_status check_output(const wick_session *s, const wk_image_header *he
                                 wick_error *err) {
     static const char *const names[] = {[WICK_LOGITS_NONE] = "tokens that it chooses",
                                         [WICK_LOGITS_ALL] = "the logits of every token",
-                                        [WICK_LOGITS_STATES] = "the hidden states of every token"};
+                                        [WICK_LOGITS_STATES] = "the hidden states of every token",
+                                        [WICK_LOGITS_SCORES] = "the scores of every token"};
     const uint64_t saved = field(header, WK_IMAGE_OUTPUT), own = (uint64_t)mode_of(s);
     if (saved == own) return WICK_OK;
     return wk_fail(err, WICK_ERR_MISMATCH, "the saved session gives %s, this one gives %s",
-                   saved <= WICK_LOGITS_STATES ? names[saved] : "something unknown", names[own]);
+                   saved <= WICK_LOGITS_SCORES ? names[saved] : "something unknown", names[own]);
 }
 
 /* Whether it was saved by a session of this kind. */

@@ -93,7 +93,9 @@ static void take_limits(wick_session *s, const wick_session_desc *desc) {
 /* What sees the whole text at once does not go on with it. */
 static wick_status check_kind(const wick_model *model, const wick_session_desc *desc,
                               wick_error *err) {
-    if (!wk_model_hparams(model->model)->is_bidirectional || desc->logits == WICK_LOGITS_STATES)
+    if (desc->logits == WICK_LOGITS_SCORES && wk_model_hparams(model->model)->n_labels == 0)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED, "the model has no classifier that scores texts");
+    if (!wk_model_hparams(model->model)->is_bidirectional || desc->logits >= WICK_LOGITS_STATES)
         return WICK_OK;
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
                    "the model is an encoder: it can embed a text (wick embed), not continue it");
@@ -102,7 +104,7 @@ static wick_status check_kind(const wick_model *model, const wick_session_desc *
 static wick_status check_enums(const wick_session_desc *desc, wick_error *error) {
     if ((uint32_t)desc->cache > WICK_CACHE_Q4_0)
         return wk_fail(error, WICK_ERR_VALUE, "there is no cache number %d", (int)desc->cache);
-    if ((uint32_t)desc->logits > WICK_LOGITS_STATES)
+    if ((uint32_t)desc->logits > WICK_LOGITS_SCORES)
         return wk_fail(error, WICK_ERR_VALUE, "there is no logits mode number %d",
                        (int)desc->logits);
     if ((uint32_t)desc->speculate > WICK_SPECULATE_DRAFT)

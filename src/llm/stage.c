@@ -195,8 +195,10 @@ static wick_status make_inputs(const wk_stage *stage, shape_class *class) {
 static wick_tensor *result_of(const wk_stage *stage, const shape_class *class,
                               wick_tensor *hidden) {
     if (!is_last(stage)) return hidden;
-    return class->outputs == WK_OUTPUTS_STATES ? wk_model_outputs(stage->net, &class->batch, hidden)
-                                               : wk_model_logits(stage->net, &class->batch, hidden);
+    return class->outputs == WK_OUTPUTS_SCORES ? wk_model_scores(stage->net, &class->batch, hidden)
+           : class->outputs == WK_OUTPUTS_STATES
+               ? wk_model_outputs(stage->net, &class->batch, hidden)
+               : wk_model_logits(stage->net, &class->batch, hidden);
 }
 
 /* On the host a row of logits is as near as its best. */

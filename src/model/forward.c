@@ -265,6 +265,14 @@ wick_tensor *wk_model_outputs(const wk_model *model, const wk_batch *batch, wick
     return stage_norm(&pass, model->hparams.output_norm, wick_embedding(hidden, outputs));
 }
 
+wick_tensor *wk_model_scores(const wk_model *model, const wk_batch *batch, wick_tensor *hidden) {
+    const wk_stage_weights *const w = last_pass(model, batch).weights;
+    wick_tensor *x = wk_model_outputs(model, batch, hidden);
+    if (w->weight[WK_CLASSIFIER] != NULL)
+        x = wick_tanh(wick_linear(x, w->weight[WK_CLASSIFIER], w->bias[WK_CLASSIFIER]));
+    return wick_linear(x, w->weight[WK_CLASSIFIER_OUTPUT], w->bias[WK_CLASSIFIER_OUTPUT]);
+}
+
 wick_tensor *wk_model_logits(const wk_model *model, const wk_batch *batch, wick_tensor *hidden) {
     const wk_pass pass = last_pass(model, batch);
     const float cap = model->hparams.logit_softcap;

@@ -69,6 +69,10 @@ static wick_status read_pooling(const wk_metadata *meta, wk_hparams *hparams) {
     WK_TRY(wk_metadata_u32(meta, "pooling_type", (wk_u32_rule){0, WK_POOLING_RANK, &unsaid},
                            &pooling));
     hparams->pooling = (wk_pooling)pooling;
+    const wick_file_tensor *const labels = wk_gguf_find_tensor(meta->gguf, "cls.output.weight");
+    if (pooling == WK_POOLING_RANK && labels != NULL && labels->shape.rank == 2 &&
+        labels->shape.extent[0] <= WK_MAX_CHANNELS)
+        hparams->n_labels = (uint32_t)labels->shape.extent[0];
     return WICK_OK;
 }
 

@@ -60,6 +60,7 @@ typedef struct wk_hparams {
 
     bool is_bidirectional; /* some layer sees all of the text: an encoder */
     wk_pooling pooling;    /* how the states of a text become one, by the file */
+    uint32_t n_labels;     /* scores of a text by the classifier; 0: there is none */
 
     /* Embedded tokens: table rows * embedding_scale, + a learned row for the position, + one for
      * the type of token (always the first), and embedding_norm of it all. */

@@ -214,6 +214,8 @@ wick_tensor *wk_model_forward(const wk_model *model, const wk_state *state, cons
 uint64_t wk_model_activation_bytes(const wk_model *model, uint32_t n_rows);
 /* The rows that batch asks for after the last norm [n_outputs, n_embd]; scopes as above. */
 wick_tensor *wk_model_outputs(const wk_model *model, const wk_batch *batch, wick_tensor *hidden);
+/* Of a model with a classifier: what it makes of those rows [n_outputs, n_labels] f32. */
+wick_tensor *wk_model_scores(const wk_model *model, const wk_batch *batch, wick_tensor *hidden);
 /* Their logits [n_outputs, n_vocab] f32. */
 wick_tensor *wk_model_logits(const wk_model *model, const wk_batch *batch, wick_tensor *hidden);
 

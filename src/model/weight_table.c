@@ -14,6 +14,7 @@ typedef enum part {
     NORM, /* where a site names this weight */
     POSITIONS,
     TYPES,
+    CLASSIFIER_HEAD,
     LAYER_INPUTS,
     OWN_INPUT,
     OUTPUT_SCALE,
@@ -65,6 +66,7 @@ typedef enum extent {
     EMBD,
     POSITION,
     TYPE,
+    LABELS,
     ONE,
     LAYER_INPUT,
     LAYERS_INPUTS, /* of all layers */
@@ -232,6 +234,7 @@ static bool model_has(const wk_hparams *hparams, int id) {
     case NORM: return hparams->embedding_norm == id || hparams->output_norm == id;
     case POSITIONS: return hparams->n_positions > 0;
     case TYPES: return hparams->n_token_types > 0;
+    case CLASSIFIER_HEAD: return hparams->n_labels > 0;
     case LAYER_INPUTS: return hparams->n_embd_layer > 0;
     default: return false;
     }
@@ -418,6 +421,7 @@ static int64_t extent_of(const wk_model *model, const wk_weight_place *at, exten
     switch (which) {
     case VOCAB: return hparams->n_vocab;
     case EMBD: return hparams->n_embd;
+    case LABELS: return hparams->n_labels;
     case POSITION: return hparams->n_positions;
     case TYPE: return hparams->n_token_types;
     case ONE: return 1;

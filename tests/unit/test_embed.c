@@ -10,6 +10,8 @@
 
 #include "checked_heap.h"
 #include "fixture_file.h"
+#include "format/gguf_write.h"
+#include "model/hparams.h"
 #include "random_bits.h"
 
 #include <math.h>
@@ -169,6 +171,151 @@ static void test_many(void **state) {
     static const char *const names[] = {"bert", "nomic-bert",     "modernbert", "qwen3-embedding",
                                         "lfm2", "embedding-gemma"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) check_many(names[i]);
+}
+
+/* --- Rerankers --- */
+
+enum { N_LABELS = 2, N_HEAD = MAX_EMBD * MAX_EMBD + MAX_EMBD + N_LABELS * (MAX_EMBD + 1) };
+static const char reranker_path[] = "test_embed_reranker.gguf";
+
+/* The model with a classifier of these numbers: w [MAX_EMBD, MAX_EMBD], b, v [N_LABELS, MAX_EMBD],
+ * c. */
+static void write_reranker(const char *name, const float *numbers) {
+    static const struct {
+        const char *name;
+        wick_shape shape;
+    } parts[] = {
+        {"cls.weight", {.rank = 2, .extent = {MAX_EMBD, MAX_EMBD}}},
+        {"cls.bias", {.rank = 1, .extent = {MAX_EMBD}}},
+        {"cls.output.weight", {.rank = 2, .extent = {N_LABELS, MAX_EMBD}}},
+        {"cls.output.bias", {.rank = 1, .extent = {N_LABELS}}},
+    };
+    static wick_value values[128];
+    static wick_file_tensor tensors[256];
+    static const char zeros[64];
+    char key[64];
+    snprintf(key, sizeof key, "families/%s.gguf", name);
+    fixture_file file;
+    assert_true(fixture_read("WICK_SHARED_DATA", key, &file));
+    checked_heap heap;
+    checked_heap_init(&heap, UINT64_MAX);
+    wk_gguf_parser *parser, *written;
+    wick_error error = {.status = WICK_OK};
+    assert_int_equal(wk_gguf_parser_make(&heap.heap, file.size, &parser, &error), WICK_OK);
+    assert_int_equal(wk_gguf_parser_feed(parser, file.data, file.size, NULL, &error), WICK_OK);
+    const wk_gguf *const from = wk_gguf_parser_result(parser);
+    wk_gguf_contents to = {.values = values, .tensors = tensors, .n_tensors = from->n_tensors};
+    snprintf(key, sizeof key, "%s.pooling_type", name);
+    for (size_t i = 0; i < from->n_values; i++)
+        if (strcmp(from->values[i].key.text, key) != 0) values[to.n_values++] = from->values[i];
+    values[to.n_values++] =
+        (wick_value){.key = {key, strlen(key)}, .type = WICK_VALUE_U32, .u = WK_POOLING_RANK};
+    memcpy(tensors, from->tensors, from->n_tensors * sizeof *tensors);
+    for (size_t i = 0; i < 4; i++)
+        tensors[to.n_tensors++] = (wick_file_tensor){.name = {parts[i].name, strlen(parts[i].name)},
+                                                     .dtype = WICK_F32,
+                                                     .shape = parts[i].shape};
+    wk_strbuf header;
+    wk_strbuf_init(&header, &heap.heap);
+    assert_int_equal(wk_gguf_write_header(&header, &to, &written, &error), WICK_OK);
+    const wk_gguf *const result = wk_gguf_parser_result(written);
+    FILE *const out = fopen(reranker_path, "wb");
+    assert_non_null(out);
+    fwrite(header.data, 1, header.size, out);
+    for (size_t i = 0; i < to.n_tensors; i++) {
+        const wick_file_tensor *const tensor = &result->tensors[i];
+        const bool is_old = i < from->n_tensors;
+        const void *const data =
+            is_old ? (const void *)(file.data + from->tensors[i].offset) : numbers;
+        fwrite(zeros, 1, (size_t)(tensor->offset - (uint64_t)ftell(out)), out);
+        fwrite(data, 1, (size_t)tensor->size, out);
+        if (!is_old) numbers += tensor->size / sizeof *numbers;
+    }
+    assert_int_equal(fclose(out), 0);
+    wk_strbuf_release(&header);
+    wk_gguf_parser_free(written);
+    wk_gguf_parser_free(parser);
+    free(file.data);
+}
+
+/* In float64, of the state of the first token. */
+static void score(const float *state, const float *numbers, double *scores) {
+    const float *const b = numbers + MAX_EMBD * MAX_EMBD, *const v = b + MAX_EMBD;
+    const float *const c = v + N_LABELS * MAX_EMBD;
+    double hidden[MAX_EMBD];
+    for (size_t i = 0; i < MAX_EMBD; i++) {
+        double sum = (double)b[i];
+        for (size_t k = 0; k < MAX_EMBD; k++)
+            sum += (double)numbers[i * MAX_EMBD + k] * (double)state[k];
+        hidden[i] = tanh(sum);
+    }
+    for (size_t i = 0; i < N_LABELS; i++) {
+        scores[i] = (double)c[i];
+        for (size_t k = 0; k < MAX_EMBD; k++) scores[i] += (double)v[i * MAX_EMBD + k] * hidden[k];
+    }
+}
+
+/* Pairs of a query and texts: the scores that the classifier gives for their tokens. */
+static void test_reranker(void **state) {
+    (void)state;
+    static float numbers[N_HEAD], rows[N_TOKENS * MAX_EMBD];
+    static const char *const texts[] = {"water", "a long river of fire", "x"};
+    static const size_t sizes[] = {5, 20, 1};
+    for (size_t i = 0; i < N_HEAD; i++)
+        numbers[i] = (float)((double)(random_bits() >> 40) / (double)(1 << 24) - 0.5) * 0.5F;
+    write_reranker("bert", numbers);
+    wick_model *model = open_model("bert");
+    wick_embedder *embedder;
+    const wick_embedder_desc no_pooling = {.pooling = WICK_POOLING_NONE};
+    const wick_embedder_desc rank = {.pooling = WICK_POOLING_RANK};
+    assert_int_equal(embed(model, &no_pooling, rows), N_TOKENS);
+    assert_int_equal(wick_embedder_open(model, &rank, &embedder, NULL), WICK_ERR_UNSUPPORTED);
+    close_model(model);
+
+    wick_model_info info;
+    wick_error error = {.status = WICK_OK};
+    const wick_device_desc on = {.backend = WICK_BACKEND_CPU};
+    assert_int_equal(wick_device_open(&on, &device, &error), WICK_OK);
+    if (wick_model_open(device, reranker_path, NULL, &model, &error) != WICK_OK)
+        fail_msg("%s", error.message);
+    wick_model_get_info(model, &info);
+    assert_int_equal(info.n_embd, MAX_EMBD);
+    assert_int_equal(info.n_labels, N_LABELS);
+    assert_int_equal(wick_embedder_open(model, NULL, &embedder, NULL), WICK_ERR_UNSUPPORTED);
+    assert_int_equal(wick_embedder_open(model, &rank, &embedder, &error), WICK_OK);
+    double want[N_LABELS];
+    size_t n_rows;
+    score(rows, numbers, want);
+    assert_int_equal(wick_embedder_start_tokens(embedder, tokens, N_TOKENS), WICK_OK);
+    while (wick_embedder_poll(embedder) == WICK_PENDING) wick_pause(device);
+    assert_near(wick_embedder_result(embedder, &n_rows), want, N_LABELS);
+    assert_int_equal(n_rows, 1);
+
+    assert_int_equal(wick_embedder_start_pairs(embedder, (wick_string){"fire", 4}, texts, sizes, 3),
+                     WICK_OK);
+    while (wick_embedder_poll(embedder) == WICK_PENDING) wick_pause(device);
+    float pairs[3 * N_LABELS];
+    memcpy(pairs, wick_embedder_result(embedder, &n_rows), sizeof pairs);
+    assert_int_equal(n_rows, 3);
+    for (size_t i = 0; i < 3; i++) {
+        uint32_t ids[64];
+        size_t n, n_text;
+        const wick_tokenizer *const tokenizer = wick_model_tokenizer(model);
+        assert_int_equal(
+            wick_tokenize(tokenizer, "fire", 4, WICK_TOKENIZE_ADD_SPECIAL, ids, 64, &n), WICK_OK);
+        assert_int_equal(wick_tokenize(tokenizer, texts[i], sizes[i], WICK_TOKENIZE_ADD_SPECIAL,
+                                       ids + n, 64 - n, &n_text),
+                         WICK_OK);
+        if (ids[n] == wick_token_begin(tokenizer))
+            memmove(ids + n, ids + n + 1, --n_text * sizeof *ids);
+        assert_int_equal(wick_embedder_start_tokens(embedder, ids, n + n_text), WICK_OK);
+        while (wick_embedder_poll(embedder) == WICK_PENDING) wick_pause(device);
+        assert_memory_equal(wick_embedder_result(embedder, NULL), pairs + i * N_LABELS,
+                            N_LABELS * sizeof *pairs);
+    }
+    wick_embedder_close(embedder);
+    close_model(model);
+    remove(reranker_path);
 }
 
 /* The file says so. */
@@ -380,11 +527,11 @@ static void test_saved_encoder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pooling),         cmocka_unit_test(test_many),
-        cmocka_unit_test(test_default_pooling), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_encoder_session), cmocka_unit_test(test_any_length),
-        cmocka_unit_test(test_whole_texts),     cmocka_unit_test(test_saved_encoder),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_pooling),       cmocka_unit_test(test_many),
+        cmocka_unit_test(test_reranker),      cmocka_unit_test(test_default_pooling),
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_encoder_session),
+        cmocka_unit_test(test_any_length),    cmocka_unit_test(test_whole_texts),
+        cmocka_unit_test(test_saved_encoder), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

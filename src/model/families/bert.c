@@ -56,6 +56,7 @@ static wick_status describe_modern(const wk_metadata *meta, wk_hparams *hparams,
                                    wk_layer_spec *layers) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     see_all(hparams, layers);
+    hparams->n_labels = 0; /* its classifier has another activation, and a norm */
     hparams->embedding_norm = WK_TOKEN_EMBEDDING_NORM;
     layers[0].norms[WK_MIXER_INPUT] = WK_NO_LAYER_WEIGHT;
     WK_TRY(wk_family_read_windows(meta, hparams, layers,
