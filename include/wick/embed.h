@@ -54,7 +54,8 @@ WICK_API wick_status wick_embedder_start_tokens(wick_embedder *embedder, const u
  * answers the query is the first number of its row. That is what the last matrix gives, larger for
  * better texts; of classifiers with several labels (yes, no) in models that are not encoders, the
  * probability of the first. Pairs are written as the model's template `rerank` says (Qwen3), else
- * as begin, query, end, separator where the model wants one, text, end; all tokens are of type 0. */
+ * as begin, query, end, separator where the model wants one, text, end; all tokens are of type 0.
+ */
 WICK_API wick_status wick_embedder_start_pairs(wick_embedder *embedder, wick_string query,
                                                const char *const *texts, const size_t *sizes,
                                                size_t n);
@@ -62,8 +63,8 @@ WICK_API wick_status wick_embedder_start_pairs(wick_embedder *embedder, wick_str
 WICK_API wick_status wick_embedder_poll(wick_embedder *embedder);
 /* Of the last call that failed, until a later one is accepted, as wick_session_error. */
 WICK_API wick_status wick_embedder_error(const wick_embedder *embedder, wick_error *error);
-/* [*n_rows, n_embd or n_labels] (n_rows may be NULL): one row for each text, or one for each token with
- * WICK_POOLING_NONE. After WICK_OK, until the next start. */
+/* [*n_rows, n_embd or n_labels] (n_rows may be NULL): one row for each text, or one for each token
+ * with WICK_POOLING_NONE. After WICK_OK, until the next start. */
 WICK_API const float *wick_embedder_result(const wick_embedder *embedder, size_t *n_rows);
 
 #ifdef __cplusplus

@@ -303,7 +303,7 @@ static wick_string next_part(wick_string *left, int *name) {
     return part;
 }
 
-/* The template with the pair in its place, as one text: [*size] of malloc'ed bytes. */
+/* The template with the pair in its place; out NULL: how long that is. */
 static size_t fill_template(wick_string form, const wick_string given[2], char *out) {
     size_t size = 0;
     while (form.size > 0) {
@@ -329,17 +329,16 @@ static wick_status add_by_template(wick_embedder *e, wick_string form, const wic
     return status;
 }
 
-/* A second one after the first text, in vocabularies whose texts do not end with it. */
+/* XLM-RoBERTa, whose vocabulary is one of unigrams, has one after the end of the first text. */
 static uint32_t separator_of(const wk_gguf *gguf) {
     const wick_value *const kind = wk_gguf_find(gguf, "tokenizer.ggml.model");
     const wick_value *const wants = wk_gguf_find(gguf, "tokenizer.ggml.add_sep_token");
-    const wick_value *const id =
-        wk_gguf_find(gguf, "tokenizer.ggml.seperator_token_id"); /* (sic) */
-    if (kind == NULL || kind->type != WICK_VALUE_STRING ||
-        wk_str_is((wk_str){kind->string.text, kind->string.size}, "bert"))
-        return WICK_NO_TOKEN;
+    const wick_value *const id = wk_gguf_find(gguf, "tokenizer.ggml.seperator_token_id"); /* sic */
+    const bool is_unigram = kind != NULL && kind->type == WICK_VALUE_STRING &&
+                            wk_str_is((wk_str){kind->string.text, kind->string.size}, "t5");
     const bool is_wanted = wants != NULL && wants->type == WICK_VALUE_BOOL && wants->u != 0;
-    return is_wanted && id != NULL && id->type == WICK_VALUE_U32 ? (uint32_t)id->u : WICK_NO_TOKEN;
+    const bool has_id = id != NULL && id->type == WICK_VALUE_U32;
+    return is_unigram && is_wanted && has_id ? (uint32_t)id->u : WICK_NO_TOKEN;
 }
 
 /* Of the second text the token with which it begins is left out. */
