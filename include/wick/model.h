@@ -108,7 +108,7 @@ typedef struct wick_model_info {
                                                the device had; 0: it was asked for, or no layer is
                                                on the CPU */
     uint32_t n_layers, n_embd, n_vocab, n_heads_q, n_heads_kv, context_length;
-    uint32_t n_labels; /* scores that the classifier of a reranker gives; 0: there is none */
+    uint32_t n_labels;  /* scores that the classifier of a reranker gives; 0: there is none */
     char types[160];    /* "q4_1 210, f32 61, q8_0 1": tensors by type */
     char types_ref[96]; /* matrix types without a fast kernel here, "" if none */
     /* Of LongRoPE, else 0: the longest context in which keys are rotated as for short texts. In a
