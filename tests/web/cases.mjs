@@ -246,6 +246,20 @@ export const cases = {
     return stats;
   },
 
+  /** The tokens behind three prompts: in sessions one after another, and in three at a time. */
+  async together({ prompt, maxTokens }) {
+    const prompts = [prompt, "Lily and Tom", "One day, a big dog"];
+    const tokensOf = async (ids) => {
+      const session = await model.session({ noReuse: true });
+      const tokens = await tokensBehind(session, ids, { maxTokens, ignoreEnd: true });
+      await session.close();
+      return tokens;
+    };
+    const alone = [];
+    for (const ids of prompts) alone.push(await tokensOf(ids));
+    return { alone, together: await Promise.all(prompts.map(tokensOf)) };
+  },
+
   /** Memory after each of nTimes models that were loaded, used and closed. */
   models({ address, prompt, nTimes }) {
     return memoryOfRounds(nTimes, async () => {

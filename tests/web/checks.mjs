@@ -51,6 +51,13 @@ export async function checkReuse(call) {
   assert.deepEqual([alone.reusedTokens, alone.promptTokens], [0, second.promptTokens]);
 }
 
+/** Sessions that generate at the same time give what each gives alone. */
+export async function checkTogether(call) {
+  const three = await call("together", { prompt: stories.prompt, maxTokens: 20 });
+  for (const tokens of three.alone) assert.equal(tokens.length, 20);
+  assert.deepEqual(three.together, three.alone);
+}
+
 export async function checkModels(call, base, nTimes) {
   const { prompt, path } = stories;
   checkMemory(await call("models", { address: base + path, prompt, nTimes }));

@@ -3,7 +3,7 @@
 import test from "node:test";
 import { cases } from "./cases.mjs";
 import {
-  checkAborts, checkFamily, checkModels, checkReuse, checkSessions, checkTokens,
+  checkAborts, checkFamily, checkModels, checkReuse, checkSessions, checkTogether, checkTokens,
 } from "./checks.mjs";
 import {
   familyNames, missingFamilies, missingSmol, repeated, serve, smol, stories, testsAll,
@@ -27,6 +27,7 @@ async function checkBackend(t, options) {
   await t.test("generations given up", () => checkAborts(call, repeated(100), 7));
   await t.test("sessions", () => checkSessions(call, repeated(50)));
   await t.test("a text that is in the cache", () => checkReuse(call));
+  await t.test("three sessions at a time", () => checkTogether(call));
   await t.test("models", () => checkModels(call, base, repeated(20)));
   await t.test("families", { skip: missingFamilies }, async (families) => {
     const names = familyNames.filter(options.backend === "cpu" ? () => true : isQuick);

@@ -252,8 +252,14 @@ static int take_embedder_error(const wick_embedder *embedder, wick_status status
     return door_error.status != WICK_OK ? door_error.status : door_fail(status, NULL);
 }
 
-DOOR(int, embedder_start, wick_embedder *embedder, const char *text, size_t size) {
-    return take_embedder_error(embedder, wick_embedder_start(embedder, text, size));
+/* How many texts it takes at once. */
+DOOR(int, embedder_most, const wick_embedder *embedder) {
+    return wick_embedder_pooling(embedder) == WICK_POOLING_NONE ? 1 : 128;
+}
+
+DOOR(int, embedder_start, wick_embedder *embedder, const char *const *texts, const size_t *sizes,
+     size_t n) {
+    return take_embedder_error(embedder, wick_embedder_start_texts(embedder, texts, sizes, n));
 }
 
 DOOR(int, embedder_poll, wick_embedder *embedder) {

@@ -28,6 +28,12 @@ interface Held {
   embedding: Set<Promise<unknown>>;
 }
 
+function encode(text: string): Uint8Array {
+  if (typeof text !== "string")
+    throw new WickError("ARGUMENT", `a text is wanted, not ${kindOf(text)}`);
+  return new TextEncoder().encode(text);
+}
+
 export class Models {
   readonly sessions: Sessions;
   readonly finetunings: Finetunings;
@@ -174,10 +180,26 @@ export class Models {
     return this.#module.memory.words(this.#module.call("token_ids"), n).slice();
   }
 
+  /** Calls with the places of the addresses of texts, and of their sizes. */
+  #withTexts(texts: string[], call: (at: number, sizes: number) => void): void {
+    const m = this.#module, n = texts.length, words = new Uint32Array(2 * n);
+    const places: number[] = [];
+    try {
+      for (const [i, text] of texts.entries()) {
+        const bytes = encode(text);
+        places.push((words[i] = m.put(bytes)));
+        words[n + i] = bytes.length;
+      }
+      const at = m.put(new Uint8Array(words.buffer));
+      places.push(at);
+      call(at, at + 4 * n);
+    } finally {
+      for (const at of places) m.release(at);
+    }
+  }
+
   #withText<T>(text: string, call: (at: number, size: number) => T): T {
-    if (typeof text !== "string")
-      throw new WickError("ARGUMENT", `a text is wanted, not ${kindOf(text)}`);
-    const bytes = new TextEncoder().encode(text);
+    const bytes = encode(text);
     const at = this.#module.put(bytes);
     try {
       return call(at, bytes.length);
@@ -208,11 +230,14 @@ export class Models {
     const embedder = m.pointer("embedder_open", pointer, JSON.stringify(options));
     const vectors: Float32Array[] = [];
     try {
-      for (const text of texts) {
-        await this.#embed(embedder, model, text, signal);
+      const most = m.call("embedder_most", embedder);
+      for (let i = 0; i < texts.length; i += most) {
+        const group = texts.slice(i, i + most);
+        await this.#embed(embedder, model, group, signal);
         const rows = m.call("embedder_result", embedder, this.#scratch);
-        const n = m.memory.words(this.#scratch, 1)[0]!;
-        vectors.push(m.memory.floats(rows, n * width).slice());
+        const size = m.memory.words(this.#scratch, 1)[0]! / group.length * width;
+        for (const k of group.keys())
+          vectors.push(m.memory.floats(rows + 4 * k * size, size).slice());
       }
     } finally {
       m.call("embedder_close", embedder);
@@ -221,10 +246,12 @@ export class Models {
   }
 
   /** Refuses to go on once the model is closed. */
-  async #embed(embedder: number, model: number, text: string, signal: AbortSignal): Promise<void> {
+  async #embed(embedder: number, model: number, texts: string[],
+               signal: AbortSignal): Promise<void> {
     const m = this.#module;
     this.#held.get(model);
-    this.#withText(text, (at, size) => m.checked("embedder_start", embedder, at, size));
+    this.#withTexts(texts, (at, sizes) =>
+      m.checked("embedder_start", embedder, at, sizes, texts.length));
     await m.finish(() => {
       this.#held.get(model);
       return m.checked("embedder_poll", embedder);
