@@ -224,6 +224,10 @@ static bool run_phases(wk_backend_device *dev, const wk_cpu_kernel *kernel, cons
     return true;
 }
 
+void wk_cpu_fault(const wk_cpu_run *run) {
+    atomic_store_explicit(run->fault, true, memory_order_relaxed);
+}
+
 static bool run_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk_op *op,
                    uint32_t n_pieces) {
     const uint64_t begin_ns = dev->profile ? wk_clock_ns() : 0;

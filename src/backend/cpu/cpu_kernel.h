@@ -43,10 +43,8 @@ typedef struct wk_cpu_kernel {
 #include "backend/cpu/kernels.def"
 #undef WK_CPU_KERNEL
 
-/* Marks the op's indices as out of range; any thread. */
-static inline void wk_cpu_fault(const wk_cpu_run *run) {
-    atomic_store_explicit(run->fault, true, memory_order_relaxed);
-}
+/* cpu_command.c: marks the op's indices as out of range; any thread. */
+void wk_cpu_fault(const wk_cpu_run *run);
 
 /* dispatch.c: NULL when no kernel accepts. features: WK_CPU_* bits that may be used. Kernels marked
  * is_fast are taken for ops that allow it only (wk_op_allows_fast). */
