@@ -119,8 +119,8 @@ WK_INLINE void unpacked_chunk(unpack_fn unpack, const uint8_t *const panel[], in
 }
 
 /* unpack, w: where code for each type is too much; else layout is a constant. */
-WK_INLINE void run_column(const linear_operands *a, const wk_layout layout, unpack_fn unpack,
-                          float *w, int64_t begin, int64_t end) {
+WK_INLINE_FORM void run_column(const linear_operands *a, const wk_layout layout, unpack_fn unpack,
+                               float *w, int64_t begin, int64_t end) {
     const float *const x = linear_at(a, &a->x, 0);
     float *const y = linear_at(a, &a->y, 0);
     for (int64_t at = begin; at < end; at += DECODE_PANELS) {
@@ -218,8 +218,8 @@ WK_INLINE void unpack_half(const wk_layout layout, const open_block *block, cons
 }
 
 /* Elements [first, first + len) of k of one panel as floats [len][16]. */
-WK_INLINE void unpack_span(const wk_layout layout, const uint8_t *panel, int64_t first, int64_t len,
-                           float *w) {
+WK_INLINE_FORM void unpack_span(const wk_layout layout, const uint8_t *panel, int64_t first,
+                                int64_t len, float *w) {
     if (is_of_floats(layout)) {
         for (int64_t i = first; i < first + len; i++, w += WK_PANEL_ROWS)
             v16_store(w, float_weight(layout, panel, i));

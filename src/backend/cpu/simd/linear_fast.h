@@ -197,8 +197,8 @@ WK_INLINE bool has_unpacked(const wk_layout layout, int64_t m) {
 }
 
 /* The group by one tile of columns, of which no more than width exist. */
-WK_INLINE void run_tiles(const linear_operands *a, const tile_form *f, const fast_group *g,
-                         const fast_columns *columns) {
+WK_INLINE_FORM void run_tiles(const linear_operands *a, const tile_form *f, const fast_group *g,
+                              const fast_columns *columns) {
     for (int64_t at = g->begin; at < g->end; at += f->panels) {
         const void *panel[FAST_PANELS];
         for (int p = 0; p < f->panels; p++) { /* those past the end repeat the last one */
@@ -264,8 +264,8 @@ static void run_group(const linear_operands *a, const fast_form *form, const fas
     }
 }
 
-WK_INLINE void unpack_panels(const wk_layout layout, const fast_group *g, int64_t panel_bytes,
-                             unpacked_block *to) {
+WK_INLINE_FORM void unpack_panels(const wk_layout layout, const fast_group *g, int64_t panel_bytes,
+                                  unpacked_block *to) {
     for (int64_t p = 0; p < g->end - g->begin; p++) {
         for (int64_t b = 0; b < g->n_blocks; b++) {
             const panel_block block = block_find(layout, g->panels + p * panel_bytes, b);
