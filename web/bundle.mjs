@@ -1,12 +1,11 @@
 // usage: node bundle.mjs MODULE.wasm...
 // Makes web/dist of web/src: minified ES modules with their maps apart, types, and the modules of
-// WebAssembly beside them; once with WebGPU, and once without, in files called cpu. Prints how
-// large each is, and by brotli.
+// WebAssembly beside them; once with WebGPU, and once without, in files called cpu.
+// tests/web/test_package.mjs says how large they are.
 import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { brotliCompressSync } from "node:zlib";
 import { build } from "esbuild";
 
 /** What a page or a worker loads: dist/NAME.js, of src/FILE.ts. */
@@ -62,8 +61,3 @@ await bundle(ENTRIES, "[name]", []);
 await bundle(CPU_ENTRIES, "cpu-[name]", [forCpu]);
 copyFileSync(join(here, "../LICENSE"), join(here, "LICENSE")); // npm packs it
 for (const module of process.argv.slice(2)) copyFileSync(module, join(dist, basename(module)));
-
-for (const name of readdirSync(dist).filter((file) => /\.(js|wasm)$/.test(file))) {
-  const bytes = readFileSync(join(dist, name));
-  console.log(`${name}: ${bytes.length} bytes, ${brotliCompressSync(bytes).length} by brotli`);
-}

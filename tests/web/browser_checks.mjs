@@ -6,7 +6,7 @@ import { missing, startBrowser } from "./browser.mjs";
 import {
   checkAborts, checkFamily, checkModels, checkSessions, checkTokens,
 } from "./checks.mjs";
-import { missingFamilies, missingSmol, repeated, serve, smol, stories, testsAll } from "./fixtures.mjs";
+import { missingFamilies, missingSmol, repeated, serve, smol, stories, longOnes } from "./fixtures.mjs";
 
 /** A page of a browser and its engine: {call, base}, closed with the test. file: of this folder. */
 async function openPage(t, kind, options, serverOptions, file = "page.html") {
@@ -77,20 +77,19 @@ export function testWebGpu(kind, { checkAdapter, families, gpuOptions, nAborts }
         await t.test(name, () => checkFamily(call, base, name));
       await t.test("the GPU is lost on the way", () =>
         checkTokens(call, stories, { maxTokens: 16, loseAfter: 7 }));
-      await t.test("the GPU is lost in a training", async () => {
+      await t.test("the GPU is lost in a training", { skip: longOnes }, async () => {
         const { losses } = await call("learn", {}), lost = await call("learn", { loseAt: 3 });
         assert.deepEqual(lost, { losses, n: 1 });
         assert.ok(losses[5] < losses[0]);
       });
     });
-    if (testsAll)
-      await t.test("SmolLM2", { skip: missingSmol }, async () => {
-        await call("open", { backend: "webgpu", math: "exact" }, base + smol.path);
-        await checkTokens(call, smol, { maxTokens: 4 });
-      });
-    if (testsAll) // compiles all kernels once more
-      await t.test("in the page, with less", (t) =>
-        checkGenerating(t, { call, base }, { backend: "webgpu", worker: false, gpuOptions }, 32));
+    await t.test("SmolLM2", { skip: missingSmol ?? longOnes }, async () => {
+      await call("open", { backend: "webgpu", math: "exact" }, base + smol.path);
+      await checkTokens(call, smol, { maxTokens: 4 });
+    });
+    // It compiles all kernels once more.
+    await t.test("in the page, with less", { skip: longOnes }, (t) =>
+      checkGenerating(t, { call, base }, { backend: "webgpu", worker: false, gpuOptions }, 32));
   });
 }
 
@@ -114,15 +113,14 @@ export function testStrictPage(kind) {
 export function testThreads(kind, { mayNest }) {
   test(`${kind}, isolated`, { skip: missing(kind) }, async (t) => {
     const page = await openPage(t, kind, { webgpu: true }, { isIsolated: true });
-    const check = (name, options, maxTokens, module, threads) => t.test(name, async (t) => {
+    const check = (name, options, maxTokens, module, threads, skip) => t.test(name, { skip }, async (t) => {
       const found = await checkGenerating(t, page, options, maxTokens);
       assert.ok(found.isCrossOriginIsolated);
       assert.deepEqual([found.module, found.device.threads], [module, threads]);
     });
     await check("1 thread", { backend: "cpu", threads: 1 }, 200, "simd", 1);
     await check("in the page", { backend: "cpu", threads: 4, worker: false }, 32, "simd", 1);
-    if (testsAll)
-      await check("WebGPU beside threads", { backend: "webgpu", threads: 2 }, 8, "threads", 1);
+    await check("WebGPU beside threads", { backend: "webgpu", threads: 2 }, 8, "threads", 1, longOnes);
     await check("2 threads", { backend: "cpu", threads: 2 }, 200, "threads", 2);
     await check("4 threads", { backend: "cpu", threads: 4 }, 200, "threads", 4);
     await t.test("generations given up", () => checkAborts(page.call, repeated(100), 7));

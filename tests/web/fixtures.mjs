@@ -68,6 +68,9 @@ function readNpy(path) {
 /** Whether what takes long runs, too: `make test-all`. */
 export const testsAll = process.env.WICK_TEST_ALL === "1";
 
+/** Why what takes long is skipped; undefined: it is not. */
+export const longOnes = testsAll ? undefined : "runs in make test-all";
+
 /** How often tests for leaks and races repeat something: n times in `make test-all`, else fewer. */
 export const repeated = (n) => testsAll ? n : Math.max(4, Math.ceil(n / 5));
 

@@ -10,15 +10,20 @@ import { browsers, missing, startBrowser } from "./browser.mjs";
 
 const skip = missing("chromium");
 
+/** Begun by the first test: each has a context of its own, which shares nothing with the others. */
+let browser;
+const startedBrowser = () => browser ??= import("playwright-core").then(({ chromium }) =>
+  chromium.launch({ executablePath: "/usr/bin/chromium",
+    args: ["--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"] }));
+test.after(async () => (await browser)?.close());
+
 /** Runs body with a page that fails the test for anything it complains about. */
 async function withPage(body, { viewport = { width: 1280, height: 800 } } = {}) {
-  const { chromium } = await import("playwright-core");
   const server = await startDemoServer();
-  const browser = await chromium.launch({ executablePath: "/usr/bin/chromium",
-    args: ["--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"] });
+  const context = await (await startedBrowser()).newContext({ viewport });
   const complaints = [];
   try {
-    const page = await browser.newPage({ viewport });
+    const page = await context.newPage();
     page.setDefaultTimeout(60_000);
     page.on("console", (message) => {
       if (["error", "warning"].includes(message.type())) complaints.push(message.text());
@@ -28,7 +33,7 @@ async function withPage(body, { viewport = { width: 1280, height: 800 } } = {}) 
     await body({ page, server, complaints });
     assert.deepEqual(complaints, []);
   } finally {
-    await browser.close();
+    await context.close();
     await server.close();
   }
 }
@@ -356,9 +361,9 @@ if (browsers.includes("firefox"))
        { skip: missing("firefox") }, async (t) => {
     const server = await startDemoServer();
     t.after(server.close);
-    const browser = await startBrowser("firefox", { webgpu: false });
-    t.after(browser.close);
-    const opened = await browser.open(server.base, () => document.querySelector(".card"));
+    const firefox = await startBrowser("firefox", { webgpu: false });
+    t.after(firefox.close);
+    const opened = await firefox.open(server.base, () => document.querySelector(".card"));
     const page = opened.native;
     for (const isThere of [true, false]) {
       await page.locator(".card::-p-text(Tiny stories)").click();
