@@ -4,6 +4,8 @@
 
 #include "golden/generation.h"
 
+#include "amount.h"
+
 /* A model of tools/fetch_model and what is known of it. */
 typedef struct real_model {
     char path[1024];

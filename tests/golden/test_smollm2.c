@@ -7,7 +7,8 @@ static void test_smollm2_greedy(void **state) {
     (void)state;
     real_model m;
     if (!find_smollm2(&m)) skip();
-    for (int threads = 1; threads <= 2; threads++)
+    /* Of their number the same bits are left to the next test. */
+    for (int threads = tests_all() ? 1 : 2; threads <= 2; threads++)
         check_real_greedy(&m,
                           &(wick_device_desc){.backend = WICK_BACKEND_CPU, .n_threads = threads});
     release_real_model(&m);
@@ -120,7 +121,8 @@ static void test_smollm2_cache_types(void **state) {
         const double kl = judge_cache(model, ids, N, types[i].cache, 0);
         print_message("cache of %s: KL divergence %.2g\n", types[i].name, kl);
         assert_true(kl > 0 && kl <= types[i].most);
-        assert_true(judge_cache(model, ids, N, types[i].cache, 7) == kl);
+        if (types[i].cache == WICK_CACHE_Q8_0 || tests_all())
+            assert_true(judge_cache(model, ids, N, types[i].cache, 7) == kl);
     }
     wick_model_close(model);
     wick_device_close(device);

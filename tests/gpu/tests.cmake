@@ -44,13 +44,13 @@ foreach(on ${pairs} dawn_swiftshader_core dawn_lavapipe_core)
 endforeach()
 
 if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
-    # What a library and a driver do differently: in `make test` on both libraries, the slow ones on
-    # one of them.
+    # What a library and a driver do differently: in `make test` on one pair, and the quick ones on
+    # another, too.
     set(contact webgpu_custom webgpu_memory webgpu_ops webgpu_pool webgpu_tuning test_sequences)
+    set(quick_contact webgpu_custom webgpu_pool webgpu_tuning)
     # What Wick itself does: in `make test` on one of them.
     set(engine webgpu_devices webgpu_long webgpu_shortlist)
-    set(in_make_test webgpu_custom webgpu_ops webgpu_pool test_sequences ${engine} webgpu_models
-        test_families)
+    set(in_make_test ${contact} ${engine} webgpu_models test_families)
     foreach(program webgpu_loss webgpu_models webgpu_training ${contact} ${engine})
         if(NOT program MATCHES "^test_")
             wick_cmocka_program(${program} gpu/${program}.c)
@@ -75,7 +75,7 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
         foreach(program ${contact} ${engine} ${models})
             set(labels gpu all)
             if((on STREQUAL dawn_lavapipe AND program IN_LIST in_make_test) OR
-               (on STREQUAL wgpu_swiftshader AND program IN_LIST contact))
+               (on STREQUAL wgpu_swiftshader AND program IN_LIST quick_contact))
                 set(labels gpu)
             endif()
             # The sanitizers see the contact with one library.

@@ -24,7 +24,8 @@ enum {
     SIZE = 10 << 20,
     N_ITEMS = SIZE / 32,
     FEW_ITEMS = 20000,
-    MOST_ARGUMENTS = 6
+    MOST_ARGUMENTS = 6,
+    NAME_SIZE = 24
 };
 static const double at_most = 5; /* seconds of processor time */
 
@@ -65,9 +66,9 @@ static void make_operands(operands *to, size_t size, size_t n_items, size_t n_fe
         to->values[i] =
             (wk_json){.kind = WK_JSON_STRING, .string = repeated(&to->arena, fillings[i], size)};
     for (size_t i = 0; i < n_items; i++) {
-        char *const name = wk_arena_alloc(&to->arena, 16);
+        char *const name = wk_arena_alloc(&to->arena, NAME_SIZE);
         assert_non_null(name);
-        snprintf(name, 16, "k%zu", i * 7919 % n_items);
+        snprintf(name, NAME_SIZE, "k%zu", i * 7919 % n_items);
         append(to, N_TEXTS, (wk_json){.kind = WK_JSON_STRING, .string = wk_str_of(name)});
         if (i >= n_few) continue;
         append(to, N_TEXTS + 1, (wk_json){.kind = WK_JSON_NUMBER, .number = 1e-300 * (double)i});
