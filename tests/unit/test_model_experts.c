@@ -236,7 +236,9 @@ static uint32_t chosen(const wk_experts_spec *spec, const float logits[6]) {
     layer.weight[WK_FFN_UP_EXPS] = floats(device, WICK_SHAPE(N, 1, N), one, N * N);
     layer.weight[WK_FFN_DOWN_EXPS] = floats(device, WICK_SHAPE(N, N, 1), down, N * N);
     wick_tensor *const x = floats(device, WICK_SHAPE(1, N), logits, N);
-    assert_int_equal(wick_read(wk_experts(&layer, x), y, sizeof y), WICK_OK);
+    const wk_batch batch = {.n_adapters = 0};
+    const wk_pass pass = {.batch = &batch};
+    assert_int_equal(wick_read(wk_experts(&pass, &layer, x), y, sizeof y), WICK_OK);
     wick_scope_end(scope);
     wick_device_close(device);
     double sum = 0;
