@@ -196,10 +196,15 @@ static void serve_clients(service *s) {
 }
 
 static void serve_all(service *s) {
-    enum { IDLE_MS = 100 }; /* how soon a signal, and a client that is gone, are noticed */
+    enum {
+        IDLE_MS = 100, /* how soon a signal, and a client that is gone, are noticed */
+        MOST_CALLS = 8 /* that are read before the texts go on */
+    };
     unsigned wait = 0;
     while (!cli_interrupted()) {
-        for (cli_call *call; (call = cli_server_take(s->server, wait)) != NULL; wait = 0)
+        cli_call *call;
+        for (int n = 0; n < MOST_CALLS && (call = cli_server_take(s->server, wait)) != NULL;
+             n++, wait = 0)
             take_call(s, call);
         const bool is_idle = wick_api_step(s->api) != WICK_PENDING;
         serve_clients(s);

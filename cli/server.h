@@ -26,7 +26,7 @@ cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t si
 /* Where it listens: "http://127.0.0.1:8080". */
 const char *cli_server_address(const cli_server *server);
 /* Takes no more requests, and ends every connection once its answer has been sent, or 5 seconds
- * later. All calls must have ended. */
+ * later. All calls that were taken must have ended. */
 void cli_server_stop(cli_server *server);
 
 /* The next request; NULL: none has come in this time. */

@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -74,6 +76,8 @@ static bool load(void) {
 
 /* ---- Servers ---- */
 
+typedef struct peer peer;
+
 struct cli_server {
     struct MHD_Daemon *daemon;
     int listener;
@@ -81,8 +85,12 @@ struct cli_server {
     const char *const *keys;
     size_t n_keys;
     const char *origins;
+    uint32_t timeout;     /* seconds */
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t has_come, has_gone;
+    bool is_stopping; /* nothing is queued any more */
+    peer *peers;
+    time_t swept;
     cli_call *first, *last; /* the queue */
     unsigned n_calls;       /* that a client waits for, or is being sent */
 };
@@ -127,6 +135,68 @@ static bool append(bytes *to, const char *data, size_t size) {
     return true;
 }
 
+/* ---- Connections ---- */
+
+/* libmicrohttpd ends connections that are silent, not those that send a byte now and then. */
+struct peer {
+    peer *previous, *next;
+    int socket;
+    time_t since; /* when its request should have begun; 0: it is whole */
+};
+
+/* By the monotonic clock. */
+static time_t seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+static int socket_of(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *const info =
+        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info != NULL ? info->connect_fd : -1;
+}
+
+/* What is said to libmicrohttpd for connections comes and goes with them: state. */
+static void watch_peer(void *given, struct MHD_Connection *connection, void **state,
+                       enum MHD_ConnectionNotificationCode code) {
+    cli_server *const server = given;
+    peer *const known = *state;
+    peer *const made = code == MHD_CONNECTION_NOTIFY_STARTED ? calloc(1, sizeof *made) : NULL;
+    pthread_mutex_lock(&server->lock);
+    if (made != NULL) {
+        *made = (peer){.socket = socket_of(connection), .since = seconds(), .next = server->peers};
+        if (made->next != NULL) made->next->previous = made;
+        server->peers = made;
+    } else if (known != NULL) {
+        *(known->previous != NULL ? &known->previous->next : &server->peers) = known->next;
+        if (known->next != NULL) known->next->previous = known->previous;
+    }
+    pthread_mutex_unlock(&server->lock);
+    if (made == NULL) free(known);
+    *state = made;
+}
+
+/* Whether the connection's request is whole, or the next one should begin. */
+static void set_whole(cli_server *server, struct MHD_Connection *connection, bool is_whole) {
+    const union MHD_ConnectionInfo *const info =
+        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    peer *const known = info != NULL ? info->socket_context : NULL;
+    pthread_mutex_lock(&server->lock);
+    if (known != NULL) known->since = is_whole ? 0 : seconds();
+    pthread_mutex_unlock(&server->lock);
+}
+
+/* Its lock is held. Once a second, ends connections whose request takes too long. */
+static void end_slow_peers(cli_server *server) {
+    const time_t now = seconds();
+    if (now == server->swept) return;
+    server->swept = now;
+    for (peer *at = server->peers; at != NULL; at = at->next)
+        if (at->since > 0 && now - at->since > (time_t)server->timeout)
+            shutdown(at->socket, SHUT_RDWR);
+}
+
 /* ---- A call ---- */
 
 static cli_call *make_call(cli_server *server, struct MHD_Connection *connection,
@@ -139,9 +209,7 @@ static cli_call *make_call(cli_server *server, struct MHD_Connection *connection
     call->path = strdup(path);
     call->n_users = 1;
     pthread_mutex_init(&call->lock, NULL);
-    const union MHD_ConnectionInfo *const info =
-        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    call->socket = info != NULL ? info->connect_fd : -1;
+    call->socket = socket_of(connection);
     return call;
 }
 
@@ -165,30 +233,23 @@ static void wake(cli_call *call) {
     mhd.resume_connection(call->connection);
 }
 
-static void count_call(cli_server *server, int change) {
-    pthread_mutex_lock(&server->lock);
-    server->n_calls += (unsigned)change;
-    pthread_cond_signal(&server->has_gone);
-    pthread_mutex_unlock(&server->lock);
-}
-
-static void queue_call(cli_call *call) {
+/* False: the server is about to stop. */
+static bool queue_call(cli_call *call) {
     cli_server *const server = call->server;
-    call->is_queued = true;
-    count_call(server, 1);
-    pthread_mutex_lock(&call->lock);
-    call->n_users++;
-    call->is_suspended = true;
-    mhd.suspend_connection(call->connection);
-    pthread_mutex_unlock(&call->lock);
     pthread_mutex_lock(&server->lock);
-    if (server->last != NULL)
-        server->last->next = call;
-    else
-        server->first = call;
-    server->last = call;
-    pthread_cond_signal(&server->has_come);
+    const bool is_taken = !server->is_stopping;
+    if (is_taken) {
+        call->is_queued = true;
+        call->n_users++;
+        call->is_suspended = true;
+        mhd.suspend_connection(call->connection);
+        *(server->last != NULL ? &server->last->next : &server->first) = call;
+        server->last = call;
+        server->n_calls++;
+        pthread_cond_signal(&server->has_come);
+    }
     pthread_mutex_unlock(&server->lock);
+    return is_taken;
 }
 
 static struct timespec after(unsigned milliseconds) {
@@ -209,6 +270,7 @@ cli_call *cli_server_take(cli_server *server, unsigned milliseconds) {
     while (server->first == NULL && milliseconds > 0 &&
            pthread_cond_timedwait(&server->has_come, &server->lock, &until) == 0)
         continue;
+    end_slow_peers(server);
     cli_call *const call = server->first;
     if (call != NULL) {
         server->first = call->next;
@@ -241,7 +303,9 @@ void cli_call_begin(cli_call *call, int status, const char *type, bool is_stream
 size_t cli_call_write(cli_call *call, const char *data, size_t size) {
     pthread_mutex_lock(&call->lock);
     bytes *const answer = &call->answer;
-    if (call->n_sent > 0 && call->n_sent == answer->size) call->n_sent = answer->size = 0;
+    answer->size -= call->n_sent;
+    if (call->n_sent > 0) memmove(answer->data, answer->data + call->n_sent, answer->size);
+    call->n_sent = 0;
     if (!call->is_gone && !append(answer, data, size)) call->is_gone = true;
     const size_t n_waiting = answer->size - call->n_sent;
     if (call->is_stream && n_waiting > 0) wake(call);
@@ -339,17 +403,34 @@ static enum MHD_Result answer_now(cli_call *call, int status, const char *text) 
         mhd.create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY));
 }
 
-static enum MHD_Result answer_error(cli_call *call, int status) {
-    const char *const type =
-        status == MHD_HTTP_UNAUTHORIZED ? "authentication_error" : "invalid_request_error";
+/* The body of an error, in the shape of OpenAI's. */
+static void write_error(char text[256], int status) {
+    const char *const type = status == MHD_HTTP_UNAUTHORIZED          ? "authentication_error"
+                             : status == MHD_HTTP_SERVICE_UNAVAILABLE ? "unavailable_error"
+                                                                      : "invalid_request_error";
     const char *const why = status == MHD_HTTP_UNAUTHORIZED ? "the API key is missing or wrong"
                             : status == MHD_HTTP_CONTENT_TOO_LARGE ? "the request is too large"
-                                                                   : "the request makes no sense";
-    char text[256];
-    snprintf(text, sizeof text,
+                            : status == MHD_HTTP_SERVICE_UNAVAILABLE
+                                ? "the server is short of memory, or shutting down"
+                                : "the request makes no sense";
+    snprintf(text, 256,
              "{\"error\":{\"code\":%d,\"message\":\"%s\",\"type\":\"%s\",\"param\":null}}", status,
              why, type);
+}
+
+static enum MHD_Result answer_error(cli_call *call, int status) {
+    char text[256];
+    write_error(text, status);
     return answer_now(call, status, text);
+}
+
+/* A call that nobody takes. */
+static void refuse_call(cli_call *call) {
+    char text[256];
+    write_error(text, MHD_HTTP_SERVICE_UNAVAILABLE);
+    cli_call_begin(call, MHD_HTTP_SERVICE_UNAVAILABLE, "application/json", false);
+    cli_call_write(call, text, strlen(text));
+    cli_call_end(call);
 }
 
 static enum MHD_Result answer_call(cli_call *call) {
@@ -380,7 +461,7 @@ static bool has_key(const cli_call *call) {
                                                     MHD_HTTP_HEADER_AUTHORIZATION);
     if (given != NULL && strncasecmp(given, bearer, sizeof bearer - 1) == 0)
         given += sizeof bearer - 1;
-    if (given == NULL)
+    else /* any other authorization may be a proxy's */
         given = mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND, "x-api-key");
     bool is_known = server->n_keys == 0;
     for (size_t i = 0; i < server->n_keys && given != NULL; i++)
@@ -429,24 +510,26 @@ static enum MHD_Result take_request(void *given, struct MHD_Connection *connecti
         return call->refused != 0 ? answer_error(call, call->refused) : MHD_YES;
     }
     if (*size > 0) return take_body(call, data, size);
+    if (!call->is_queued) set_whole(given, connection, true);
     if (call->refused != 0) return answer_error(call, call->refused);
     if (strcmp(method, "OPTIONS") == 0) return answer_now(call, MHD_HTTP_NO_CONTENT, "");
     if (is_health(path)) return answer_now(call, MHD_HTTP_OK, "{\"status\":\"ok\"}");
-    if (!call->is_queued) {
-        queue_call(call);
-        return MHD_YES;
-    }
-    return answer_call(call);
+    if (call->is_queued) return answer_call(call);
+    return queue_call(call) ? MHD_YES : answer_error(call, MHD_HTTP_SERVICE_UNAVAILABLE);
 }
 
 static void end_request(void *given, struct MHD_Connection *connection, void **state,
                         enum MHD_RequestTerminationCode code) {
     cli_call *const call = *state;
-    (void)given;
-    (void)connection;
     if (call == NULL) return;
     *state = NULL;
-    if (call->is_queued) count_call(call->server, -1);
+    set_whole(given, connection, false);
+    if (call->is_queued) {
+        pthread_mutex_lock(&call->server->lock);
+        call->server->n_calls--;
+        pthread_cond_signal(&call->server->has_gone);
+        pthread_mutex_unlock(&call->server->lock);
+    }
     pthread_mutex_lock(&call->lock);
     if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK) call->is_gone = true;
     leave(call);
@@ -467,6 +550,18 @@ static int listen_at(const struct sockaddr *address, socklen_t size) {
     return -1;
 }
 
+/* The socket that a server left which was killed: nobody listens at it. */
+static void remove_stale(const struct sockaddr_un *address) {
+    struct stat file;
+    if (stat(address->sun_path, &file) != 0 || !S_ISSOCK(file.st_mode)) return;
+    const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool is_stale = probe >= 0 &&
+                          connect(probe, (const struct sockaddr *)address, sizeof *address) != 0 &&
+                          errno == ECONNREFUSED;
+    if (probe >= 0) close(probe);
+    if (is_stale) unlink(address->sun_path);
+}
+
 static int listen_at_path(cli_server *server, const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path) {
@@ -474,6 +569,7 @@ static int listen_at_path(cli_server *server, const char *path) {
         return -1;
     }
     strcpy(address.sun_path, path);
+    remove_stale(&address);
     const int listener = listen_at((const struct sockaddr *)&address, sizeof address);
     if (listener < 0) return -1;
     strcpy(server->socket, path);
@@ -512,6 +608,16 @@ static void free_server(cli_server *server) {
     free(server);
 }
 
+/* Every connection is a file. */
+static void allow_files(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    const rlim_t wanted = MOST_CONNECTIONS + 100;
+    if (limit.rlim_cur >= wanted) return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t size) {
     if (!load()) {
         snprintf(error, size, "'wick serve' needs libmicrohttpd, which is not installed");
@@ -522,11 +628,13 @@ cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t si
         snprintf(error, size, "out of memory");
         return NULL;
     }
+    allow_files();
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->has_come, NULL);
     pthread_cond_init(&server->has_gone, NULL);
     server->keys = desc->keys;
     server->n_keys = desc->n_keys;
+    server->timeout = desc->timeout;
     server->origins = desc->origins != NULL ? desc->origins : "*";
     server->listener = desc->socket != NULL ? listen_at_path(server, desc->socket)
                                             : listen_at_host(server, desc->host, desc->port);
@@ -539,8 +647,9 @@ cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t si
         server->daemon = mhd.start_daemon(
             MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL,
             take_request, server, MHD_OPTION_LISTEN_SOCKET, server->listener,
-            MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
-            desc->timeout, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_END);
+            MHD_OPTION_NOTIFY_COMPLETED, end_request, server, MHD_OPTION_NOTIFY_CONNECTION,
+            watch_peer, server, MHD_OPTION_CONNECTION_TIMEOUT, desc->timeout,
+            MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_END);
     if (server->daemon != NULL) return server;
     if (server->listener >= 0) {
         snprintf(error, size, "the HTTP server does not start");
@@ -554,6 +663,11 @@ void cli_server_stop(cli_server *server) {
     enum { MOST_MS = 5000 };
     if (server == NULL) return;
     const MHD_socket listener = mhd.quiesce_daemon(server->daemon);
+    pthread_mutex_lock(&server->lock);
+    server->is_stopping = true;
+    pthread_mutex_unlock(&server->lock);
+    /* libmicrohttpd does not end while a connection is suspended. */
+    for (cli_call *call; (call = cli_server_take(server, 0)) != NULL;) refuse_call(call);
     const struct timespec until = after(MOST_MS);
     pthread_mutex_lock(&server->lock);
     while (server->n_calls > 0 &&

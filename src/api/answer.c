@@ -3,6 +3,7 @@
 #include "api/api.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- The end of an exchange ---- */
 
@@ -12,24 +13,34 @@ static void flush_part(wick_exchange *x) {
     wk_strbuf_clear(&x->part);
 }
 
+/* A part of an answer is none: where memory is short, that is the answer. */
 void wk_exchange_end(wick_exchange *x, int status) {
-    if (x->status == 0) x->status = status;
     flush_part(x);
-    x->state = WK_EXCHANGE_OVER;
+    if (x->out.failed && status == 200) {
+        wk_exchange_fail(x, 503, "out of memory");
+        return;
+    }
+    if (x->status == 0) x->status = status;
 }
 
 void wk_exchange_event(wick_exchange *x, const char *type) {
+    const size_t before = x->out.size;
+    x->has_events = true;
     x->status = 200;
     if (type) wk_strbuf_format(&x->out, "event: %s\n", type);
     wk_strbuf_text(&x->out, "data: ");
     flush_part(x);
     wk_strbuf_text(&x->out, "\n\n");
+    if (x->out.failed) x->out.size = before;
 }
 
 void wk_exchange_line(wick_exchange *x) {
+    const size_t before = x->out.size;
+    x->has_events = true;
     x->status = 200;
     flush_part(x);
     wk_strbuf_text(&x->out, "\n");
+    if (x->out.failed) x->out.size = before;
 }
 
 static const char *type_of(int status) {
@@ -42,7 +53,7 @@ static const char *type_of(int status) {
     }
 }
 
-static void write_error(wk_strbuf *to, int status, const char *message) {
+void wk_write_error(wk_strbuf *to, int status, const char *message) {
     wk_write_open(to, '{');
     wk_write_key(to, "error");
     wk_write_open(to, '{');
@@ -57,13 +68,14 @@ static void write_error(wk_strbuf *to, int status, const char *message) {
 
 void wk_exchange_fail(wick_exchange *x, int status, const char *message) {
     wk_strbuf_clear(&x->part);
+    x->out.failed = false;
     if (x->style && x->style->error)
         x->style->error(x, status, message);
     else
-        write_error(&x->part, status, message);
-    if (x->status == 200 && x->style->stream_type)
+        wk_write_error(&x->part, status, message);
+    if (x->has_events && x->style->stream_type)
         wk_exchange_line(x);
-    else if (x->status == 200)
+    else if (x->has_events)
         wk_exchange_event(x, x->style->error ? "error" : NULL);
     wk_exchange_end(x, status);
 }
@@ -77,6 +89,7 @@ int wk_status_of(wick_status status) {
     case WICK_ERR_FORMAT:
     case WICK_ERR_INDEX:
     case WICK_ERR_STATE:
+    case WICK_ERR_ARGUMENT:
     case WICK_ERR_UNSUPPORTED: return 400;
     default: return 500;
     }
@@ -89,8 +102,9 @@ void wk_choice_keep_text(wk_choice *choice, bool is_reasoning, wk_str text) {
 }
 
 void wk_exchange_name(wick_exchange *x, const char *kind) {
-    snprintf(x->id, sizeof x->id, "%s-%08llx%08llx", kind, (unsigned long long)x->time,
+    snprintf(x->id, sizeof x->id, "%s%08llx%08llx", kind, (unsigned long long)x->time,
              (unsigned long long)x->api->n_opened);
+    x->number = x->id + strlen(kind);
 }
 
 void wk_write_head(wick_exchange *x, const char *object) {

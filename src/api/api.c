@@ -35,37 +35,39 @@ static const char *copy_text(wk_arena *arena, const char *text) {
 typedef struct route {
     const char *method, *path; /* a path that ends with / is a beginning */
     wick_status (*answer)(wick_exchange *x, wick_error *err);
+    const wk_style *style;
+    bool is_queued; /* it has to wait for its turn */
 } route;
 
 static const route routes[] = {
-    {"POST", "/v1/chat/completions", wk_answer_chat},
-    {"POST", "/chat/completions", wk_answer_chat},
-    {"POST", "/v1/completions", wk_answer_completion},
-    {"POST", "/completion", wk_answer_native},
-    {"POST", "/completions", wk_answer_native},
-    {"POST", "/v1/embeddings", wk_answer_embeddings},
-    {"POST", "/embeddings", wk_answer_embeddings},
-    {"POST", "/v1/messages", wk_answer_messages},
-    {"POST", "/v1/messages/count_tokens", wk_answer_count_tokens},
-    {"POST", "/v1/responses", wk_answer_responses},
-    {"POST", "/v1/responses/input_tokens", wk_answer_input_tokens},
-    {"POST", "/tokenize", wk_answer_tokenize},
-    {"POST", "/detokenize", wk_answer_detokenize},
-    {"POST", "/apply-template", wk_answer_template},
-    {"POST", "/api/chat", wk_answer_ollama},
-    {"POST", "/api/generate", wk_answer_ollama},
-    {"POST", "/api/embed", wk_answer_embeddings},
-    {"POST", "/api/show", wk_answer_show},
-    {"GET", "/api/tags", wk_answer_tags},
-    {"GET", "/api/version", wk_answer_version},
-    {"GET", "/v1/models", wk_answer_models},
-    {"GET", "/models", wk_answer_models},
-    {"GET", "/v1/models/", wk_answer_model},
-    {"GET", "/health", wk_answer_health},
-    {"GET", "/v1/health", wk_answer_health},
-    {"GET", "/props", wk_answer_props},
-    {"GET", "/slots", wk_answer_slots},
-    {"GET", "/metrics", wk_answer_metrics},
+    {"POST", "/v1/chat/completions", wk_answer_chat, &wk_chat_style, true},
+    {"POST", "/chat/completions", wk_answer_chat, &wk_chat_style, true},
+    {"POST", "/v1/completions", wk_answer_completion, &wk_completion_style, true},
+    {"POST", "/completion", wk_answer_native, &wk_native_style, true},
+    {"POST", "/completions", wk_answer_native, &wk_native_style, true},
+    {"POST", "/v1/embeddings", wk_answer_embeddings, NULL, true},
+    {"POST", "/embeddings", wk_answer_embeddings, NULL, true},
+    {"POST", "/v1/messages", wk_answer_messages, &wk_messages_style, true},
+    {"POST", "/v1/messages/count_tokens", wk_answer_count_tokens, &wk_messages_style, false},
+    {"POST", "/v1/responses", wk_answer_responses, &wk_responses_style, true},
+    {"POST", "/v1/responses/input_tokens", wk_answer_input_tokens, &wk_responses_style, false},
+    {"POST", "/tokenize", wk_answer_tokenize, NULL, false},
+    {"POST", "/detokenize", wk_answer_detokenize, NULL, false},
+    {"POST", "/apply-template", wk_answer_template, NULL, false},
+    {"POST", "/api/chat", wk_answer_ollama, &wk_ollama_style, true},
+    {"POST", "/api/generate", wk_answer_ollama, &wk_ollama_style, true},
+    {"POST", "/api/embed", wk_answer_embeddings, NULL, true},
+    {"POST", "/api/show", wk_answer_show, &wk_ollama_style, false},
+    {"GET", "/api/tags", wk_answer_tags, &wk_ollama_style, false},
+    {"GET", "/api/version", wk_answer_version, &wk_ollama_style, false},
+    {"GET", "/v1/models", wk_answer_models, NULL, false},
+    {"GET", "/models", wk_answer_models, NULL, false},
+    {"GET", "/v1/models/", wk_answer_model, NULL, false},
+    {"GET", "/health", wk_answer_health, NULL, false},
+    {"GET", "/v1/health", wk_answer_health, NULL, false},
+    {"GET", "/props", wk_answer_props, NULL, false},
+    {"GET", "/slots", wk_answer_slots, NULL, false},
+    {"GET", "/metrics", wk_answer_metrics, NULL, false},
 };
 
 /* *status: of HTTP where there is none. */
@@ -88,43 +90,64 @@ static const route *find_route(const wick_request *request, int *status) {
 
 static double seconds_since(uint64_t ns) { return (double)(wk_clock_ns() - ns) * 1e-9; }
 
-static void free_choice(wk_choice *choice) {
+/* To the end of list; NULL: it is over. */
+static void move_to(wick_exchange *x, wk_exchanges *list) {
+    if (x->list) {
+        *(x->previous ? &x->previous->next : &x->list->first) = x->next;
+        *(x->next ? &x->next->previous : &x->list->last) = x->previous;
+        x->list->n--;
+    }
+    x->list = list;
+    x->next = NULL;
+    x->previous = list ? list->last : NULL;
+    if (!list) return;
+    *(list->last ? &list->last->next : &list->first) = x;
+    list->last = x;
+    list->n++;
+}
+
+static void close_session(wk_choice *choice) {
+    if (choice->session) choice->exchange->api->n_running--;
     wick_session_close(choice->session);
+    choice->session = NULL;
+}
+
+/* It is over: what is being computed for it is given up, and its places are free. */
+static void stop(wick_exchange *x) {
+    wick_api *const api = x->api;
+    for (uint32_t i = 0; i < x->n_choices; i++) close_session(&x->choices[i]);
+    if (api->embedding == x) {
+        api->embedding = NULL;
+        api->n_running--;
+    }
+    move_to(x, NULL);
+}
+
+static void free_choice(wk_choice *choice) {
     wick_answer_close(choice->answer);
     wk_strbuf_release(&choice->content);
     wk_strbuf_release(&choice->reasoning);
     wk_strbuf_release(&choice->calls);
     wk_strbuf_release(&choice->logprobs);
-    *choice = (wk_choice){.exchange = choice->exchange};
-}
-
-/* Of those that n_parallel counts. */
-static uint32_t places_of(const wick_exchange *x) { return x->embedding ? 1 : x->n_choices; }
-
-static void leave_state(wick_exchange *x) {
-    if (x->state == WK_EXCHANGE_QUEUED) x->api->n_queued--;
-    if (x->state == WK_EXCHANGE_RUNNING) x->api->n_running -= places_of(x);
-    if (x->api->embedding == x) x->api->embedding = NULL;
-    x->state = WK_EXCHANGE_OVER;
 }
 
 void wick_exchange_close(wick_exchange *exchange) {
     if (!exchange) return;
-    wick_api *const api = exchange->api;
-    leave_state(exchange);
-    wick_exchange **at = &api->first;
-    while (*at && *at != exchange) at = &(*at)->next;
-    if (*at) *at = exchange->next;
+    wk_heap *const heap = exchange->heap;
+    stop(exchange);
     for (uint32_t i = 0; i < exchange->n_choices; i++) free_choice(&exchange->choices[i]);
     wick_prompt_free(exchange->rendered);
     wk_strbuf_release(&exchange->out);
     wk_strbuf_release(&exchange->part);
     wk_arena_release(&exchange->arena);
-    wk_free(api->heap, exchange, sizeof *exchange);
+    wk_free(heap, exchange, sizeof *exchange);
 }
 
 static wick_status make_choices(wick_exchange *x, wick_error *err) {
+    enum { MOST = 128 };
     const uint32_t n = x->n_prompts * x->n;
+    if (n > MOST)
+        return wk_fail(err, WICK_ERR_VALUE, "a request may ask for %d texts, not for %u", MOST, n);
     x->choices = wk_arena_array(&x->arena, n, sizeof *x->choices);
     if (!x->choices) return wk_fail_memory(err, n * sizeof *x->choices, 0, "a request");
     x->n_choices = n;
@@ -171,21 +194,36 @@ static bool fits(wick_exchange *x) {
     return true;
 }
 
+/* Those that begin with the next step do not wait. */
+static bool has_room(const wick_api *api) {
+    const uint64_t n_free = api->n_running < api->n_parallel ? api->n_parallel - api->n_running : 0;
+    return api->queued.n < api->max_queue + n_free;
+}
+
 static void queue(wick_exchange *x) {
     wick_error err = {.status = WICK_OK};
     if (!x->embedding && !fits(x)) return;
-    if (x->api->n_queued >= x->api->max_queue) {
-        wk_exchange_fail(x, 503, "all places in the queue are taken");
-        return;
-    }
     if (!x->embedding && make_choices(x, &err) != WICK_OK) {
-        wk_exchange_fail(x, 503, err.message);
+        wk_exchange_fail(x, wk_status_of(err.status), err.message);
         return;
     }
-    x->state = WK_EXCHANGE_QUEUED;
-    x->api->n_queued++;
-    if (!x->is_stream) return;
-    x->type = x->style->stream_type ? x->style->stream_type : "text/event-stream";
+    if (x->is_stream) x->type = x->style->stream_type ? x->style->stream_type : "text/event-stream";
+    move_to(x, &x->api->queued);
+}
+
+/* A value takes 50 times the memory that it has in the body. Commas of texts count too: no text has
+ * as many. */
+static bool has_many_values(const wick_request *request) {
+    enum { MOST = 2000000 };
+    size_t n = 0;
+    for (size_t i = 0; i < request->body_size; i++) n += request->body[i] == ',';
+    return n > MOST;
+}
+
+static wick_status read_body(wick_exchange *x, const wick_request *request, wick_error *err) {
+    WK_TRY(wk_json_parse(&x->arena, request->body, request->body_size, &x->body, err));
+    if (x->body->kind == WK_JSON_OBJECT) return WICK_OK;
+    return wk_fail(err, WICK_ERR_FORMAT, "the body must be a JSON object");
 }
 
 static void begin(wick_exchange *x, const wick_request *request) {
@@ -198,19 +236,22 @@ static void begin(wick_exchange *x, const wick_request *request) {
                                        : "this path does not take this method");
         return;
     }
-    wick_status done = WICK_OK;
-    if (strcmp(found->method, "POST") == 0) {
-        done = wk_json_parse(&x->arena, request->body, request->body_size, &x->body, &err);
-        if (done == WICK_OK && x->body->kind != WK_JSON_OBJECT)
-            done = wk_fail(&err, WICK_ERR_FORMAT, "the body must be a JSON object");
-    }
-    if (done == WICK_OK) done = found->answer(x, &err);
-    if (done == WICK_OK && x->status == 0) {
-        queue(x);
+    x->style = found->style;
+    if (found->is_queued && !has_room(x->api)) { /* before it is read, which takes time */
+        wk_exchange_fail(x, 503, "all places in the queue are taken");
         return;
     }
-    if (done == WICK_OK) return;
-    wk_exchange_fail(x, wk_status_of(done), err.message);
+    if (has_many_values(request)) {
+        wk_exchange_fail(x, 413, "the request has too many values");
+        return;
+    }
+    wick_status done = WICK_OK;
+    if (strcmp(found->method, "POST") == 0) done = read_body(x, request, &err);
+    if (done == WICK_OK) done = found->answer(x, &err);
+    if (done != WICK_OK)
+        wk_exchange_fail(x, wk_status_of(done), err.message);
+    else if (found->is_queued)
+        queue(x);
 }
 
 wick_status wick_exchange_open(wick_api *api, const wick_request *request, wick_exchange **exchange,
@@ -225,7 +266,6 @@ wick_status wick_exchange_open(wick_api *api, const wick_request *request, wick_
     x->heap = api->heap;
     x->time = request->time;
     x->type = "application/json";
-    x->state = WK_EXCHANGE_OVER;
     wk_arena_init(&x->arena, x->heap, 4096);
     const char *const path = copy_text(&x->arena, request->path);
     if (!path) {
@@ -238,17 +278,14 @@ wick_status wick_exchange_open(wick_api *api, const wick_request *request, wick_
     wk_strbuf_init(&x->part, x->heap);
     x->opened_ns = wk_clock_ns();
     api->n_opened++;
-    wick_exchange **end = &api->first;
-    while (*end) end = &(*end)->next;
-    *end = x;
     begin(x, request);
     *exchange = x;
     return WICK_OK;
 }
 
 void wick_exchange_end(wick_exchange *exchange, const char *why) {
-    if (!exchange || !why || exchange->state == WK_EXCHANGE_OVER) return;
-    leave_state(exchange);
+    if (!exchange || !why || !exchange->list) return;
+    stop(exchange);
     wk_exchange_fail(exchange, 503, why);
 }
 
@@ -256,9 +293,9 @@ void wick_exchange_end(wick_exchange *exchange, const char *why) {
 
 /* The failure is the exchange's alone. */
 static void fail_exchange(wick_exchange *x, wick_status status, const wick_error *err) {
-    leave_state(x);
-    for (uint32_t i = 0; i < x->n_choices; i++) free_choice(&x->choices[i]);
-    wk_exchange_fail(x, wk_status_of(status), err->message);
+    stop(x);
+    wk_exchange_fail(x, wk_status_of(status),
+                     err->message[0] != '\0' ? err->message : wick_status_text(status));
 }
 
 static wick_status open_choice(wk_choice *choice, wick_error *err) {
@@ -266,6 +303,7 @@ static wick_status open_choice(wk_choice *choice, wick_error *err) {
     wick_session_desc desc = x->desc;
     if (desc.sampler.seed > 0) desc.sampler.seed += choice->index;
     WK_TRY(wick_session_open(x->api->model, &desc, &choice->session, err));
+    x->api->n_running++;
     const wick_status status =
         wick_session_append_tokens(choice->session, choice->prompt->ids, choice->prompt->n);
     if (status != WICK_OK) return wick_session_error(choice->session, err);
@@ -273,7 +311,8 @@ static wick_status open_choice(wk_choice *choice, wick_error *err) {
     wick_answer_desc answer = {.has_tools = x->tools != NULL};
     if (x->tool_choice != WK_TOOLS_REQUIRED)
         answer.prompt = wick_prompt_text(x->rendered, &answer.prompt_size);
-    return wick_answer_open(&answer, &choice->answer);
+    const wick_status opened = wick_answer_open(&answer, &choice->answer);
+    return opened == WICK_OK ? WICK_OK : wk_fail_memory(err, 0, 0, "an answer");
 }
 
 /* A call that makes no sense is content: nothing is lost. */
@@ -335,8 +374,7 @@ static void end_choice(wk_choice *choice, wick_end_reason reason) {
     wick_session_get_stats(choice->session, &choice->stats);
     count_choice(&choice->exchange->api->totals, &choice->stats);
     choice->exchange->style->end(choice);
-    wick_session_close(choice->session);
-    choice->session = NULL;
+    close_session(choice);
 }
 
 static void count_token(wk_choice *choice) {
@@ -348,20 +386,23 @@ static void count_token(wk_choice *choice) {
     choice->last_ns = wk_clock_ns();
 }
 
-/* One event of the choice; *has_more: there may be another one. */
-static wick_status step_choice(wk_choice *choice, bool *has_more, wick_error *err) {
+static bool has_failed(const wk_choice *choice) {
+    return choice->content.failed || choice->reasoning.failed || choice->calls.failed ||
+           choice->logprobs.failed || choice->exchange->out.failed;
+}
+
+/* One event of a choice that has a session. */
+static wick_status step_choice(wk_choice *choice, wick_error *err) {
     wick_event event;
-    if (!choice->session) WK_TRY(open_choice(choice, err));
     const wick_status status = wick_session_step(choice->session, &event);
     if (status == WICK_PENDING) return WICK_OK;
     if (status != WICK_OK) return wick_session_error(choice->session, err);
-    *has_more = event.kind != WICK_EVENT_PENDING;
-    if (event.kind == WICK_EVENT_TOKEN || event.kind == WICK_EVENT_END) {
-        const wick_status taken = take_text(choice, &event);
-        if (taken != WICK_OK) return wk_fail(err, taken, "%s", wick_status_text(taken));
-    }
+    wick_status taken = WICK_OK;
+    if (event.kind == WICK_EVENT_TOKEN || event.kind == WICK_EVENT_END)
+        taken = take_text(choice, &event);
     if (event.kind == WICK_EVENT_TOKEN) count_token(choice);
     if (event.kind == WICK_EVENT_END) end_choice(choice, event.reason);
+    if (taken != WICK_OK || has_failed(choice)) return wk_fail_memory(err, 0, 0, "an answer");
     return WICK_OK;
 }
 
@@ -373,7 +414,7 @@ static void step_embedding(wick_exchange *x) {
         fail_exchange(x, status, &err);
         return;
     }
-    leave_state(x);
+    stop(x);
     wk_exchange_end(x, 200);
 }
 
@@ -381,47 +422,70 @@ static void step_text(wick_exchange *x) {
     uint32_t n_over = 0;
     for (uint32_t i = 0; i < x->n_choices; i++) {
         wk_choice *const choice = &x->choices[i];
-        bool has_more = false;
         wick_error err = {.status = WICK_OK};
-        const wick_status status = choice->is_over ? WICK_OK : step_choice(choice, &has_more, &err);
-        if (status == WICK_OK && x->out.failed)
-            (void)wk_fail_memory(&err, x->out.size, 0, "an answer");
-        if (status != WICK_OK || x->out.failed) {
-            fail_exchange(x, err.status, &err);
+        const wick_status status = choice->session ? step_choice(choice, &err) : WICK_OK;
+        if (status != WICK_OK) {
+            fail_exchange(x, status, &err);
             return;
         }
         n_over += choice->is_over;
     }
     if (n_over < x->n_choices) return;
-    leave_state(x);
+    stop(x);
     x->style->finish(x);
 }
 
-/* Those that wait begin in their order, as long as there is room. */
-static void begin_queued(wick_api *api) {
-    for (wick_exchange *x = api->first; x && api->n_queued > 0; x = x->next) {
-        if (x->state != WK_EXCHANGE_QUEUED) continue;
-        const uint32_t n = places_of(x);
-        if (api->n_running > 0 && api->n_running + n > api->n_parallel) return;
-        if (x->embedding && api->embedding) continue;
-        if (x->embedding) api->embedding = x;
-        api->n_queued--;
-        api->n_running += n;
-        x->state = WK_EXCHANGE_RUNNING;
-        wk_histogram_add(&api->totals.queued, seconds_since(x->opened_ns));
-        if (x->is_stream && x->style && x->style->begin) x->style->begin(x);
+/* Its texts that wait, as far as there is room. */
+static void open_choices(wick_exchange *x) {
+    for (uint32_t i = 0; i < x->n_choices && x->api->n_running < x->api->n_parallel; i++) {
+        wk_choice *const choice = &x->choices[i];
+        wick_error err = {.status = WICK_OK};
+        if (choice->session || choice->is_over) continue;
+        const wick_status status = open_choice(choice, &err);
+        if (status != WICK_OK) {
+            fail_exchange(x, status, &err);
+            return;
+        }
+        if (i == 0 && x->is_stream && x->style->begin) x->style->begin(x);
+        if (x->has_no_tokens) end_choice(choice, WICK_END_MAX_TOKENS);
+    }
+}
+
+static void begin_exchange(wick_exchange *x) {
+    wick_api *const api = x->api;
+    move_to(x, &api->running);
+    wk_histogram_add(&api->totals.queued, seconds_since(x->opened_ns));
+    if (!x->embedding) {
+        open_choices(x);
+        return;
+    }
+    api->embedding = x;
+    api->n_running++;
+}
+
+/* Texts begin in the order of their requests, as long as there is room. */
+static void fill_places(wick_api *api) {
+    for (wick_exchange *x = api->running.first, *next; x; x = next) {
+        next = x->next;
+        open_choices(x);
+    }
+    for (wick_exchange *x = api->queued.first, *next; x && api->n_running < api->n_parallel;
+         x = next) {
+        next = x->next;
+        if (!x->embedding || !api->embedding) begin_exchange(x);
     }
 }
 
 wick_status wick_api_step(wick_api *api) {
     if (!api) return WICK_ERR_ARGUMENT;
-    begin_queued(api);
+    fill_places(api);
     bool is_busy = false;
     wick_error err = {.status = WICK_OK};
     const wick_status status = wick_model_step(api->model, &err);
     if (status == WICK_PENDING) return WICK_PENDING;
-    for (wick_exchange *x = api->first; x; x = x->next) {
-        if (x->state != WK_EXCHANGE_RUNNING || x->is_paused) continue;
+    for (wick_exchange *x = api->running.first, *next; x; x = next) {
+        next = x->next;
+        if (x->is_paused) continue;
         is_busy = true;
         if (status < 0)
             fail_exchange(x, status, &err);
@@ -451,9 +515,7 @@ const char *wick_exchange_take(wick_exchange *exchange, size_t *size) {
     return out->data;
 }
 
-bool wick_exchange_is_over(const wick_exchange *exchange) {
-    return !exchange || exchange->state == WK_EXCHANGE_OVER;
-}
+bool wick_exchange_is_over(const wick_exchange *exchange) { return !exchange || !exchange->list; }
 
 void wick_exchange_pause(wick_exchange *exchange, bool is_paused) {
     if (exchange) exchange->is_paused = is_paused;

@@ -23,6 +23,11 @@ typedef struct wk_totals {
     wk_histogram first, between, queued; /* to the first token, between tokens, in the queue */
 } wk_totals;
 
+typedef struct wk_exchanges {
+    wick_exchange *first, *last;
+    uint32_t n;
+} wk_exchanges;
+
 struct wick_api {
     wick_model *model;
     wk_heap *heap; /* the model's */
@@ -35,9 +40,10 @@ struct wick_api {
     wick_embedder *embedder;          /* NULL: not asked for yet */
     const wick_exchange *embedding;   /* that has it; NULL: none */
     wick_template *plain, *for_tools; /* for_tools NULL: plain */
-    uint32_t n_parallel, max_queue, n_running, n_queued;
+    uint32_t n_parallel, max_queue;
+    uint32_t n_running; /* texts that have a session, and embeddings: n_parallel at most */
     uint64_t n_opened;
-    wick_exchange *first; /* in the order of their requests */
+    wk_exchanges queued, running; /* in the order of their requests; one that is over is in none */
 };
 
 typedef enum wk_tool_choice {
@@ -50,6 +56,7 @@ typedef enum wk_tool_choice {
 typedef struct wk_ids {
     uint32_t *ids; /* [n] */
     size_t n;
+    wk_str text; /* that they were made of, where they were */
 } wk_ids;
 
 /* What a stream is writing, in APIs whose answers are lists of blocks. */
@@ -65,7 +72,7 @@ typedef struct wk_choice {
     wick_exchange *exchange;
     const wk_ids *prompt;
     uint32_t index;
-    wick_session *session; /* NULL: not begun, or over */
+    wick_session *session; /* NULL: not begun, or over; it is one of n_running */
     wick_answer *answer;   /* of a chat */
     bool is_over, has_text;
     wick_end_reason reason;
@@ -94,15 +101,13 @@ typedef struct wk_style {
     void (*error)(wick_exchange *exchange, int status, const char *message);
 } wk_style;
 
-typedef enum wk_exchange_state {
-    WK_EXCHANGE_QUEUED,
-    WK_EXCHANGE_RUNNING,
-    WK_EXCHANGE_OVER
-} wk_exchange_state;
+extern const wk_style wk_chat_style, wk_completion_style, wk_native_style, wk_responses_style,
+    wk_messages_style, wk_ollama_style;
 
 struct wick_exchange {
     wick_api *api;
-    wick_exchange *next;
+    wk_exchanges *list; /* NULL: it is over */
+    wick_exchange *previous, *next;
     wk_heap *heap;
     wk_arena arena;       /* of the request */
     wk_json *body;        /* as an OpenAI chat or completion has it, */
@@ -110,12 +115,13 @@ struct wick_exchange {
     wk_str path;
     int64_t time;
     char id[48];
+    const char *number; /* the end of id: that of the request */
 
-    wk_exchange_state state;
     uint64_t opened_ns; /* by wk_clock_ns */
     bool is_paused;
     int status;
     const char *type;
+    bool has_events;     /* of a stream: its status is sent */
     uint32_t n_events;   /* of a stream that numbers them */
     wk_strbuf out, part; /* part: the event that is being written */
     size_t n_taken;      /* bytes of out that were given */
@@ -125,9 +131,11 @@ struct wick_exchange {
     const wk_style *style;
     wick_session_desc desc;
     bool is_stream, includes_usage, echoes, has_logprobs;
+    bool has_no_tokens;      /* max_tokens is 0 */
     bool has_tools_in_words; /* the template has no place for them */
     wk_tool_choice tool_choice;
-    const wk_json *messages, *tools, *variables;
+    wk_json *messages;
+    const wk_json *tools, *variables;
     wick_prompt *rendered; /* of a chat */
     uint32_t n_top;        /* most likely tokens, beside each one */
     wk_ids *prompts;       /* [n_prompts] */
@@ -156,9 +164,8 @@ wick_status wk_request_whole(const wick_exchange *x, const char *key, uint32_t l
 
 /* ---- prompt.c: ids of what the model reads ---- */
 
-/* What the template makes of the messages. adds_answer: up to where the answer begins. */
-wick_status wk_prompt_render(wick_exchange *x, bool adds_answer, wick_prompt **prompt,
-                             wick_error *err);
+/* What the template makes of the messages, up to where the answer begins: x->rendered. */
+wick_status wk_prompt_render(wick_exchange *x, wick_error *err);
 wick_status wk_prompt_of_chat(wick_exchange *x, wick_error *err);
 /* generic_tools.c: the tools become words of the system message (of the first message of the user
  * where the template has no system messages), calls that were made texts. */
@@ -206,9 +213,11 @@ void wk_exchange_fail(wick_exchange *x, int status, const char *message);
 void wk_exchange_event(wick_exchange *x, const char *type);
 /* The same as a line. */
 void wk_exchange_line(wick_exchange *x);
+/* OpenAI's error, as an object. */
+void wk_write_error(wk_strbuf *to, int status, const char *message);
 /* Text of an answer that is written at its end. */
 void wk_choice_keep_text(wk_choice *choice, bool is_reasoning, wk_str text);
-/* Its id: unlike those of other requests. */
+/* Its id, which begins with kind: unlike those of other requests. */
 void wk_exchange_name(wick_exchange *x, const char *kind);
 /* The members of an OpenAI answer up to the items of its choices. */
 void wk_write_head(wick_exchange *x, const char *object);

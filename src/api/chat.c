@@ -3,7 +3,6 @@
 #include "api/api.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static const char chunk[] = "chat.completion.chunk";
 
@@ -62,7 +61,7 @@ static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
 static void write_call_item(wk_strbuf *to, const wk_choice *choice, const wk_tool_call *call,
                             bool has_index) {
     char id[80];
-    snprintf(id, sizeof id, "call_%s_%u_%u", strchr(choice->exchange->id, '-') + 1, choice->index,
+    snprintf(id, sizeof id, "call_%s_%u_%u", choice->exchange->number, choice->index,
              choice->n_calls);
     wk_write_open(to, '{');
     if (has_index) wk_write_put_whole(to, "index", choice->n_calls);
@@ -171,7 +170,7 @@ static void finish(wick_exchange *x) {
     wk_exchange_end(x, 200);
 }
 
-static const wk_style style = {
+const wk_style wk_chat_style = {
     .is_chat = true, .text = write_text, .call = write_call, .end = write_end, .finish = finish};
 
 /* logprobs is true or false, and top_logprobs how many. */
@@ -186,8 +185,7 @@ static wick_status read_logprobs(wick_exchange *x, wick_error *err) {
 }
 
 wick_status wk_answer_chat(wick_exchange *x, wick_error *err) {
-    wk_exchange_name(x, "chatcmpl");
-    x->style = &style;
+    wk_exchange_name(x, "chatcmpl-");
     WK_TRY(wk_request_form(x, err));
     WK_TRY(wk_request_sampling(x, err));
     WK_TRY(read_logprobs(x, err));

@@ -37,14 +37,43 @@ static void write_chunk(wk_choice *choice, wk_str text, const char *reason) {
     wk_exchange_event(x, NULL);
 }
 
-static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
+static void put_text(wk_choice *choice, wk_str text) {
     if (choice->exchange->is_stream)
         write_chunk(choice, text, NULL);
     else
-        wk_choice_keep_text(choice, is_reasoning, text);
+        wk_choice_keep_text(choice, false, text);
+}
+
+/* The prompt, before the first text. */
+static void put_echo(wk_choice *choice) {
+    const wk_ids *const prompt = choice->prompt;
+    if (!choice->exchange->echoes || choice->has_text) return;
+    choice->has_text = true;
+    if (prompt->text.text) {
+        put_text(choice, prompt->text);
+        return;
+    }
+    wk_strbuf text;
+    wk_strbuf_init(&text, choice->exchange->heap);
+    for (size_t i = 0; i < prompt->n; i++) {
+        wk_str piece;
+        piece.text = wick_token_bytes(choice->exchange->api->model->tokenizer, prompt->ids[i],
+                                      false, &piece.size);
+        wk_strbuf_append(&text, piece.text, piece.size);
+    }
+    put_text(choice, (wk_str){text.data, text.size});
+    choice->content.failed |= text.failed;
+    wk_strbuf_release(&text);
+}
+
+static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
+    (void)is_reasoning; /* a completion has none */
+    put_echo(choice);
+    put_text(choice, text);
 }
 
 static void write_end(wk_choice *choice) {
+    put_echo(choice);
     if (choice->exchange->is_stream)
         write_chunk(choice, (wk_str){.size = 0}, wk_finish_reason(choice));
 }
@@ -70,12 +99,11 @@ static void finish(wick_exchange *x) {
     wk_exchange_end(x, 200);
 }
 
-static const wk_style style = {.text = write_text, .end = write_end, .finish = finish};
+const wk_style wk_completion_style = {.text = write_text, .end = write_end, .finish = finish};
 
 wick_status wk_answer_completion(wick_exchange *x, wick_error *err) {
     enum { MOST_LOGPROBS = 20 };
-    wk_exchange_name(x, "cmpl");
-    x->style = &style;
+    wk_exchange_name(x, "cmpl-");
     WK_TRY(wk_request_form(x, err));
     WK_TRY(wk_request_sampling(x, err));
     WK_TRY(wk_request_bool(x, "echo", &x->echoes, err));

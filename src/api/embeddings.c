@@ -28,6 +28,7 @@ static wick_status read_text(wick_exchange *x, size_t i, const wk_json *given, w
                        "input must be a text, token ids, or several of either");
     WK_TRY(wk_ids_of_text(x, given->string, WICK_TOKENIZE_ADD_SPECIAL | WICK_TOKENIZE_PARSE_SPECIAL,
                           &ids, err));
+    if (ids.n == 0) return wk_fail(err, WICK_ERR_VALUE, "input: text %zu is empty", i + 1);
     e->texts[i] = given->string.text;
     e->sizes[i] = given->string.size;
     e->n_tokens += ids.n;
@@ -175,10 +176,10 @@ wick_status wk_embedding_step(wick_exchange *x, wick_error *err) {
     if (status != WICK_OK) return wick_embedder_error(embedder, err);
     wick_model_get_info(x->api->model, &info);
     const float *const rows = wick_embedder_result(embedder, &n_rows);
-    if (e->n_done + n_rows > e->n)
+    if (n_rows != (e->ids ? 1 : e->n))
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                       "the model has no pooling: a vector for each "
-                       "token is no embedding of a text");
+                       "the model has no pooling: a vector for each token is no embedding of a "
+                       "text");
     memcpy(e->rows + e->n_done * info.n_embd, rows, n_rows * info.n_embd * sizeof *rows);
     e->n_done += n_rows;
     e->is_started = false;

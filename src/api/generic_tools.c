@@ -7,25 +7,15 @@
 static const char telling[] =
     "You can call functions. To call one, answer with nothing but JSON of this form: "
     "{\"name\": the function, \"arguments\": an object of its parameters}. Otherwise answer the "
-    "user "
-    "in words. The functions, with JSON schemas of their parameters:";
-
-/* The text of a buffer in the exchange's arena; the buffer is released. False: out of memory. */
-static bool keep(wick_exchange *x, wk_strbuf *from, wk_str *out) {
-    char *const copy = from->failed ? NULL : wk_arena_alloc(&x->arena, from->size + 1);
-    if (copy) memcpy(copy, from->data, from->size + 1);
-    *out = (wk_str){copy, from->size};
-    wk_strbuf_release(from);
-    return copy != NULL;
-}
+    "user in words. The functions, with JSON schemas of their parameters:";
 
 static bool has_role(const wk_json *message, const char *role) {
-    return wk_str_is(wk_json_get(message, "role")->string, role);
+    return wk_json_is(wk_json_get(message, "role"), role);
 }
 
 /* text before the message's content, or after it. */
-static bool add_content(wick_exchange *x, const wk_json *message, wk_str text, bool is_after) {
-    wk_json *const content = (wk_json *)wk_json_get(message, "content");
+static bool add_content(wick_exchange *x, wk_json *message, wk_str text, bool is_after) {
+    wk_json *const content = wk_json_find(message, "content");
     wk_strbuf made;
     wk_strbuf_init(&made, x->heap);
     const wk_str first = is_after ? content->string : text;
@@ -33,7 +23,7 @@ static bool add_content(wick_exchange *x, const wk_json *message, wk_str text, b
     wk_strbuf_append(&made, first.text, first.size);
     wk_strbuf_text(&made, "\n\n");
     wk_strbuf_append(&made, second.text, second.size);
-    return keep(x, &made, &content->string);
+    return wk_write_keep(&made, &x->arena, &content->string);
 }
 
 static wk_json *add_text(wick_exchange *x, wk_json *object, const char *key, wk_str text) {
@@ -58,8 +48,8 @@ static bool add_system(wick_exchange *x, wk_json *messages, wk_str text) {
 }
 
 /* Calls that were made become the text that the model is told to write. */
-static bool show_calls(wick_exchange *x, const wk_json *message) {
-    wk_json *const content = (wk_json *)wk_json_get(message, "content");
+static bool show_calls(wick_exchange *x, wk_json *message) {
+    wk_json *const content = wk_json_find(message, "content");
     const wk_json *const calls = wk_json_get(message, "tool_calls");
     if (!calls || calls->kind != WK_JSON_ARRAY || content->string.size > 0) return true;
     wk_strbuf made;
@@ -74,11 +64,11 @@ static bool show_calls(wick_exchange *x, const wk_json *message) {
         wk_write_value(&made, wk_json_get(function, "arguments"));
         wk_write_close(&made, '}');
     }
-    return made.size == 0 || keep(x, &made, &content->string);
+    return made.size == 0 || wk_write_keep(&made, &x->arena, &content->string);
 }
 
 wick_status wk_tools_in_words(wick_exchange *x, bool has_system, wick_error *err) {
-    wk_json *const messages = (wk_json *)x->messages;
+    wk_json *const messages = x->messages;
     wk_str text;
     wk_strbuf made;
     wk_strbuf_init(&made, x->heap);
@@ -87,8 +77,8 @@ wick_status wk_tools_in_words(wick_exchange *x, bool has_system, wick_error *err
         wk_strbuf_text(&made, "\n");
         wk_write_value(&made, wk_tool_function(tool));
     }
-    bool is_made = keep(x, &made, &text);
-    const wk_json *message = messages->child;
+    bool is_made = wk_write_keep(&made, &x->arena, &text);
+    wk_json *message = messages->child;
     if (!has_system)
         while (message && !has_role(message, "user")) message = message->next;
     if (!message || (has_system && !has_role(message, "system")))

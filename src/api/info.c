@@ -118,6 +118,7 @@ wick_status wk_answer_detokenize(wick_exchange *x, wick_error *err) {
         if (!bytes) status = wk_fail(err, WICK_ERR_VALUE, "tokens: one is not in the vocabulary");
         wk_strbuf_append(&text, bytes, size);
     }
+    if (text.failed) status = wk_fail_memory(err, text.size, 0, "a text");
     if (status == WICK_OK) {
         wk_write_open(&x->part, '{');
         wk_write_key(&x->part, "content");
@@ -131,7 +132,7 @@ wick_status wk_answer_detokenize(wick_exchange *x, wick_error *err) {
 
 wick_status wk_answer_template(wick_exchange *x, wick_error *err) {
     WK_TRY(wk_request_chat(x, err));
-    WK_TRY(wk_prompt_render(x, true, &x->rendered, err));
+    WK_TRY(wk_prompt_render(x, err));
     wk_str text;
     text.text = wick_prompt_text(x->rendered, &text.size);
     wk_write_open(&x->part, '{');

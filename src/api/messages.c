@@ -5,10 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_text(const wk_json *value, const char *text) {
-    return value && value->kind == WK_JSON_STRING && wk_str_is(value->string, text);
-}
-
 /* ---- The request ---- */
 
 /* Blocks that have a place of their own; any other one is content, of text or refused later. */
@@ -17,13 +13,13 @@ static bool is_apart(const wk_json *block) {
     const wk_json *const type = wk_json_get(block, "type");
     bool is_found = false;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        is_found = is_found || is_text(type, types[i]);
+        is_found = is_found || wk_json_is(type, types[i]);
     return is_found;
 }
 
-/* A text, or the blocks that are content. */
+/* The blocks of an array that are content; else as it is. */
 static void write_texts(wk_strbuf *to, const wk_json *content) {
-    if (!content || content->kind == WK_JSON_STRING) {
+    if (!content || content->kind != WK_JSON_ARRAY) {
         wk_write_value(to, content);
         return;
     }
@@ -64,7 +60,7 @@ static void write_use(wk_strbuf *to, const wk_json *block) {
 }
 
 static const wk_json *next_of(const wk_json *block, const char *type) {
-    while (block && !is_text(wk_json_get(block, "type"), type)) block = block->next;
+    while (block && !wk_json_is(wk_json_get(block, "type"), type)) block = block->next;
     return block;
 }
 
@@ -74,7 +70,7 @@ static void write_message(wk_strbuf *to, const wk_json *message) {
     const wk_json *block = next_of(blocks, "tool_result");
     for (; block; block = next_of(block->next, "tool_result")) write_result(to, block);
     const wk_json *own = blocks;
-    while (own && is_text(wk_json_get(own, "type"), "tool_result")) own = own->next;
+    while (own && wk_json_is(wk_json_get(own, "type"), "tool_result")) own = own->next;
     if (blocks && !own) return;
     wk_write_open(to, '{');
     wk_write_key(to, "role");
@@ -100,60 +96,47 @@ static void write_tools(wk_strbuf *to, const wk_json *tools) {
     wk_write_key(to, "tools");
     wk_write_open(to, '[');
     for (const wk_json *tool = tools->child; tool; tool = tool->next) {
-        wk_write_raw(to, "{\"type\":\"function\",\"function\":{\"name\":");
-        wk_write_value(to, wk_json_get(tool, "name"));
-        if (wk_json_get(tool, "description")) {
-            wk_write_key(to, "description");
-            wk_write_value(to, wk_json_get(tool, "description"));
-        }
-        wk_write_key(to, "parameters");
-        wk_write_value(to, wk_json_get(tool, "input_schema"));
-        wk_write_close(to, '}');
-        wk_write_close(to, '}');
+        wk_write_raw(to, "{\"type\":\"function\",\"function\":{");
+        wk_write_put_value(to, "name", wk_json_get(tool, "name"));
+        wk_write_put_value(to, "description", wk_json_get(tool, "description"));
+        wk_write_put_value(to, "parameters", wk_json_get(tool, "input_schema"));
+        wk_strbuf_text(to, "}}");
     }
     wk_write_close(to, ']');
 }
 
 static void write_tool_choice(wk_strbuf *to, const wk_json *choice) {
     const wk_json *const type = wk_json_get(choice, "type");
-    wk_write_key(to, "tool_choice");
-    if (!is_text(type, "tool")) {
-        wk_write_string(to, is_text(type, "any") ? wk_str_of("required")
-                            : type               ? type->string
-                                                 : wk_str_of(""));
-        return;
-    }
-    wk_write_raw(to, "{\"type\":\"function\",\"function\":{\"name\":");
-    wk_write_value(to, wk_json_get(choice, "name"));
-    wk_strbuf_text(to, "}}");
-}
-
-/* Members that have the same name and meaning in both. */
-static void write_same(wk_strbuf *to, const wk_json *body) {
-    static const char *const names[] = {"temperature", "top_p", "top_k", "max_tokens", "stream"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const wk_json *const value = wk_json_get(body, names[i]);
-        if (value) wk_write_key(to, names[i]);
-        if (value) wk_write_value(to, value);
+    if (wk_json_is(type, "tool")) {
+        wk_write_raw(to, "\"tool_choice\":{\"type\":\"function\",\"function\":{");
+        wk_write_put_value(to, "name", wk_json_get(choice, "name"));
+        wk_strbuf_text(to, "}}");
+    } else if (wk_json_is(type, "any")) {
+        wk_write_put(to, "tool_choice", "required");
+    } else {
+        wk_write_put_value(to, "tool_choice", type ? type : choice);
     }
 }
 
 static void write_request(wk_strbuf *to, const wk_json *body) {
+    static const char *const same[] = {"temperature", "top_p", "top_k", "max_tokens", "stream"};
     const wk_json *const system = wk_json_get(body, "system");
-    const wk_json *const stop = wk_json_get(body, "stop_sequences");
     const wk_json *const tools = wk_json_get(body, "tools");
     const wk_json *const choice = wk_json_get(body, "tool_choice");
     const wk_json *const thinking = wk_json_get(wk_json_get(body, "thinking"), "type");
     wk_write_open(to, '{');
-    write_same(to, body);
-    if (stop) wk_write_key(to, "stop");
-    if (stop) wk_write_value(to, stop);
-    if (tools && tools->kind == WK_JSON_ARRAY) write_tools(to, tools);
-    if (choice && choice->kind == WK_JSON_OBJECT) write_tool_choice(to, choice);
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        wk_write_put_value(to, same[i], wk_json_get(body, same[i]));
+    wk_write_put_value(to, "stop", wk_json_get(body, "stop_sequences"));
+    if (tools && tools->kind == WK_JSON_ARRAY)
+        write_tools(to, tools);
+    else
+        wk_write_put_value(to, "tools", tools); /* which is refused */
+    write_tool_choice(to, choice);
     if (thinking) {
         wk_write_key(to, "chat_template_kwargs");
         wk_write_raw(to, "{\"enable_thinking\":");
-        wk_write_bool(to, !is_text(thinking, "disabled"));
+        wk_write_bool(to, !wk_json_is(thinking, "disabled"));
         wk_write_close(to, '}');
     }
     wk_write_key(to, "messages");
@@ -264,7 +247,7 @@ static void begin(wick_exchange *x) {
 static void write_block(wk_strbuf *to, wk_block_kind kind, const wk_choice *choice,
                         const wk_tool_call *call) {
     char id[80];
-    snprintf(id, sizeof id, "toolu_%s_%u", strchr(choice->exchange->id, '_') + 1, choice->n_calls);
+    snprintf(id, sizeof id, "toolu_%s_%u", choice->exchange->number, choice->n_calls);
     wk_write_open(to, '{');
     switch (kind) {
     case WK_BLOCK_TEXT:
@@ -388,18 +371,16 @@ static void finish(wick_exchange *x) {
     wk_exchange_end(x, 200);
 }
 
-static const wk_style style = {.is_chat = true,
-                               .begin = begin,
-                               .text = write_text,
-                               .call = write_call,
-                               .end = write_end,
-                               .finish = finish,
-                               .error = write_error};
+const wk_style wk_messages_style = {.is_chat = true,
+                                    .begin = begin,
+                                    .text = write_text,
+                                    .call = write_call,
+                                    .end = write_end,
+                                    .finish = finish,
+                                    .error = write_error};
 
 static wick_status take_request(wick_exchange *x, wick_error *err) {
-    x->style = &style;
-    snprintf(x->id, sizeof x->id, "msg_%08llx%08llx", (unsigned long long)x->time,
-             (unsigned long long)x->api->n_opened);
+    wk_exchange_name(x, "msg_");
     return wk_request_translate(x, write_request, err);
 }
 

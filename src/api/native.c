@@ -133,11 +133,10 @@ static void finish(wick_exchange *x) {
     wk_exchange_end(x, 200);
 }
 
-static const wk_style style = {.text = write_text, .end = write_end, .finish = finish};
+const wk_style wk_native_style = {.text = write_text, .end = write_end, .finish = finish};
 
 wick_status wk_answer_native(wick_exchange *x, wick_error *err) {
     enum { MOST_PROBABILITIES = 1024 };
-    x->style = &style;
     WK_TRY(wk_request_form(x, err));
     WK_TRY(wk_request_sampling(x, err));
     WK_TRY(wk_request_whole(x, "n_probs", 0, MOST_PROBABILITIES, &x->n_top, err));
@@ -198,7 +197,7 @@ wick_status wk_answer_metrics(wick_exchange *x, wick_error *err) {
                  t->generate_seconds > 0 ? (double)t->n_generated / t->generate_seconds : 0);
     write_metric(to, "requests_processing", "gauge", "Texts that are being generated.",
                  api->n_running);
-    write_metric(to, "requests_deferred", "gauge", "Requests that wait.", api->n_queued);
+    write_metric(to, "requests_deferred", "gauge", "Requests that wait.", api->queued.n);
     write_histogram(to, "vllm:time_to_first_token_seconds", "Time to the first token.", &t->first);
     write_histogram(to, "vllm:inter_token_latency_seconds", "Time between tokens.", &t->between);
     write_histogram(to, "vllm:request_queue_time_seconds", "Time in the queue.", &t->queued);
@@ -216,8 +215,8 @@ static void write_slot(wk_strbuf *to, uint32_t id, const wk_choice *choice) {
     wk_write_key(to, "is_processing");
     wk_write_bool(to, choice != NULL);
     if (choice) {
-        wick_session_stats stats = choice->stats;
-        if (choice->session) wick_session_get_stats(choice->session, &stats);
+        wick_session_stats stats;
+        wick_session_get_stats(choice->session, &stats);
         wk_write_put_whole(to, "n_prompt_tokens", choice->prompt->n);
         wk_write_put_whole(to, "n_prompt_tokens_cache", stats.n_reused);
         wk_write_put_whole(to, "n_decoded", stats.n_generated);
@@ -230,9 +229,9 @@ wick_status wk_answer_slots(wick_exchange *x, wick_error *err) {
     uint32_t id = 0;
     (void)err;
     wk_write_open(&x->part, '[');
-    for (const wick_exchange *other = x->api->first; other; other = other->next)
-        for (uint32_t i = 0; other->state == WK_EXCHANGE_RUNNING && i < other->n_choices; i++)
-            write_slot(&x->part, id++, &other->choices[i]);
+    for (const wick_exchange *other = x->api->running.first; other; other = other->next)
+        for (uint32_t i = 0; i < other->n_choices; i++)
+            if (other->choices[i].session) write_slot(&x->part, id++, &other->choices[i]);
     while (id < x->api->n_parallel) write_slot(&x->part, id++, NULL);
     wk_write_close(&x->part, ']');
     wk_exchange_end(x, 200);

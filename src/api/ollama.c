@@ -8,12 +8,6 @@
 
 /* ---- The request ---- */
 
-static void write_as(wk_strbuf *to, const char *name, const wk_json *value) {
-    if (!value || value->kind == WK_JSON_NULL) return;
-    wk_write_key(to, name);
-    wk_write_value(to, value);
-}
-
 /* "json", or a schema. */
 static void write_format(wk_strbuf *to, const wk_json *format) {
     if (!format || format->kind == WK_JSON_NULL) return;
@@ -24,7 +18,7 @@ static void write_format(wk_strbuf *to, const wk_json *format) {
         return;
     }
     wk_write_raw(to, "{\"type\":\"json_schema\"");
-    write_as(to, "schema", format);
+    wk_write_put_value(to, "schema", format);
     wk_write_close(to, '}');
 }
 
@@ -52,27 +46,27 @@ static void write_settings(wk_strbuf *to, const wk_json *body) {
     else
         wk_write_bool(to, true);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        write_as(to, names[i][1], wk_json_get(options, names[i][0]));
+        wk_write_put_value(to, names[i][1], wk_json_get(options, names[i][0]));
     write_format(to, wk_json_get(body, "format"));
     if (!think || think->kind != WK_JSON_BOOL) return;
     wk_write_key(to, "chat_template_kwargs");
     wk_write_open(to, '{');
-    write_as(to, "enable_thinking", think);
+    wk_write_put_value(to, "enable_thinking", think);
     wk_write_close(to, '}');
 }
 
 static void write_chat(wk_strbuf *to, const wk_json *body) {
     wk_write_open(to, '{');
     write_settings(to, body);
-    write_as(to, "messages", wk_json_get(body, "messages"));
-    write_as(to, "tools", wk_json_get(body, "tools"));
+    wk_write_put_value(to, "messages", wk_json_get(body, "messages"));
+    wk_write_put_value(to, "tools", wk_json_get(body, "tools"));
     wk_write_close(to, '}');
 }
 
 static void write_message(wk_strbuf *to, const char *role, const wk_json *content) {
     wk_write_open(to, '{');
     wk_write_put(to, "role", role);
-    write_as(to, "content", content);
+    wk_write_put_value(to, "content", content);
     wk_write_close(to, '}');
 }
 
@@ -81,7 +75,7 @@ static void write_prompt(wk_strbuf *to, const wk_json *body) {
     const wk_json *const system = wk_json_get(body, "system");
     wk_write_open(to, '{');
     write_settings(to, body);
-    write_as(to, "prompt", wk_json_get(body, "prompt"));
+    wk_write_put_value(to, "prompt", wk_json_get(body, "prompt"));
     wk_write_key(to, "messages");
     wk_write_open(to, '[');
     if (system && system->kind == WK_JSON_STRING) write_message(to, "system", system);
@@ -212,13 +206,13 @@ static void write_error(wick_exchange *x, int status, const char *message) {
     wk_write_close(&x->part, '}');
 }
 
-static const wk_style style = {.is_chat = true,
-                               .stream_type = "application/x-ndjson",
-                               .text = write_text,
-                               .call = write_call,
-                               .end = write_end,
-                               .finish = finish,
-                               .error = write_error};
+const wk_style wk_ollama_style = {.is_chat = true,
+                                  .stream_type = "application/x-ndjson",
+                                  .text = write_text,
+                                  .call = write_call,
+                                  .end = write_end,
+                                  .finish = finish,
+                                  .error = write_error};
 /* Of a raw prompt: tags of thinking and tools are text. */
 static const wk_style raw_style = {.stream_type = "application/x-ndjson",
                                    .text = write_text,
@@ -237,7 +231,6 @@ static wick_status answer(wick_exchange *x, bool is_raw, wick_error *err) {
 
 wick_status wk_answer_ollama(wick_exchange *x, wick_error *err) {
     bool is_raw = false;
-    x->style = &style;
     WK_TRY(wk_request_bool(x, "raw", &is_raw, err));
     if (is_raw && is_prompt(x)) x->style = &raw_style;
     return answer(x, is_raw && is_prompt(x), err);

@@ -43,38 +43,37 @@ static wick_status read_variables(wick_exchange *x, const wk_json **out, wick_er
 }
 
 /* Templates read the arguments of calls as objects; those that join them to texts fail then. */
-static void close_arguments(wick_exchange *x) {
-    for (const wk_json *message = x->messages->child; message; message = message->next) {
-        const wk_json *const calls = wk_json_get(message, "tool_calls");
-        for (const wk_json *call = calls ? calls->child : NULL; call; call = call->next) {
-            wk_json *const given =
-                (wk_json *)wk_json_get(wk_json_get(call, "function"), "arguments");
+static wick_status close_arguments(wick_exchange *x, wick_error *err) {
+    for (wk_json *message = x->messages->child; message; message = message->next) {
+        wk_json *const calls = wk_json_find(message, "tool_calls");
+        for (wk_json *call = calls ? calls->child : NULL; call; call = call->next) {
+            wk_json *const given = wk_json_find(wk_json_find(call, "function"), "arguments");
             wk_strbuf text;
             if (!given || given->kind != WK_JSON_OBJECT) continue;
             wk_strbuf_init(&text, x->heap);
             wk_write_value(&text, given);
-            char *const copy = text.failed ? NULL : wk_arena_alloc(&x->arena, text.size + 1);
-            if (copy) memcpy(copy, text.data, text.size + 1);
-            if (copy) given->kind = WK_JSON_STRING;
-            given->string = (wk_str){copy, copy ? text.size : 0};
-            wk_strbuf_release(&text);
+            if (!wk_write_keep(&text, &x->arena, &given->string))
+                return wk_fail_memory(err, 0, 0, "a prompt");
+            given->kind = WK_JSON_STRING;
         }
     }
+    return WICK_OK;
 }
 
-static wick_status render(wick_exchange *x, const wk_json *tools, bool adds_answer,
-                          wick_prompt **prompt, wick_error *err) {
+static wick_status render(wick_exchange *x, const wk_json *tools, wick_prompt **prompt,
+                          wick_error *err) {
+    /* About half a second of everybody's time; a conversation of a million tokens takes less. */
+    enum { MOST_STEPS = 10000000 };
     const wick_api *const api = x->api;
-    wick_conversation conversation = {
-        .messages = x->messages,
-        .tools = tools,
-        .generation_prompt = adds_answer ? WICK_GENERATION_PROMPT_ON : WICK_GENERATION_PROMPT_OFF,
-    };
+    wick_conversation conversation = {.messages = x->messages,
+                                      .tools = tools,
+                                      .generation_prompt = WICK_GENERATION_PROMPT_ON,
+                                      .max_steps = MOST_STEPS};
     const wick_template *const compiled = tools && api->for_tools ? api->for_tools : api->plain;
     WK_TRY(read_variables(x, &conversation.variables, err));
     wick_error first = {.status = WICK_OK};
     if (wick_template_render(compiled, &conversation, prompt, &first) == WICK_OK) return WICK_OK;
-    close_arguments(x);
+    WK_TRY(close_arguments(x, err));
     return wick_template_render(compiled, &conversation, prompt, err);
 }
 
@@ -85,29 +84,27 @@ static bool is_same(const wick_prompt *a, const wick_prompt *b) {
 }
 
 /* A template that has no place for tools says the same with them and without. */
-static wick_status tell_tools(wick_exchange *x, bool adds_answer, wick_prompt **prompt,
-                              wick_error *err) {
+static wick_status tell_tools(wick_exchange *x, wick_error *err) {
     wick_prompt *without = NULL;
     wick_error ignored = {.status = WICK_OK};
     const bool is_told =
-        render(x, NULL, adds_answer, &without, &ignored) != WICK_OK || !is_same(*prompt, without);
+        render(x, NULL, &without, &ignored) != WICK_OK || !is_same(x->rendered, without);
     wick_prompt_free(without);
     if (is_told) return WICK_OK;
     x->has_tools_in_words = true;
-    wick_prompt_free(*prompt);
-    *prompt = NULL;
+    wick_prompt_free(x->rendered);
+    x->rendered = NULL;
     const wk_json before = *x->messages;
     WK_TRY(wk_tools_in_words(x, true, err));
-    if (render(x, NULL, adds_answer, prompt, &ignored) == WICK_OK) return WICK_OK;
-    *(wk_json *)x->messages = before;
+    if (render(x, NULL, &x->rendered, &ignored) == WICK_OK) return WICK_OK;
+    *x->messages = before;
     WK_TRY(wk_tools_in_words(x, false, err));
-    return render(x, NULL, adds_answer, prompt, err);
+    return render(x, NULL, &x->rendered, err);
 }
 
-wick_status wk_prompt_render(wick_exchange *x, bool adds_answer, wick_prompt **prompt,
-                             wick_error *err) {
-    WK_TRY(render(x, x->tools, adds_answer, prompt, err));
-    return x->tools ? tell_tools(x, adds_answer, prompt, err) : WICK_OK;
+wick_status wk_prompt_render(wick_exchange *x, wick_error *err) {
+    WK_TRY(render(x, x->tools, &x->rendered, err));
+    return x->tools ? tell_tools(x, err) : WICK_OK;
 }
 
 static wick_status make_prompts(wick_exchange *x, size_t n, wick_error *err) {
@@ -119,7 +116,7 @@ static wick_status make_prompts(wick_exchange *x, size_t n, wick_error *err) {
 
 wick_status wk_prompt_of_chat(wick_exchange *x, wick_error *err) {
     wk_str text = {.size = 0};
-    WK_TRY(wk_prompt_render(x, true, &x->rendered, err));
+    WK_TRY(wk_prompt_render(x, err));
     WK_TRY(make_prompts(x, 1, err));
     text.text = wick_prompt_text(x->rendered, &text.size);
     return take_ids(x, x->rendered, text, 0, x->prompts, err);
@@ -127,13 +124,14 @@ wick_status wk_prompt_of_chat(wick_exchange *x, wick_error *err) {
 
 wick_status wk_ids_of_list(wick_exchange *x, const wk_json *list, wk_ids *out, wick_error *err) {
     const uint32_t n_vocab = wick_tokenizer_size(x->api->model->tokenizer);
+    if (list->kind != WK_JSON_ARRAY || list->count == 0)
+        return wk_fail(err, WICK_ERR_VALUE, "token ids must be an array of at least one");
     out->ids = wk_arena_array(&x->arena, list->count, sizeof *out->ids);
     if (!out->ids) return wk_fail_memory(err, list->count * sizeof *out->ids, 0, "a prompt");
     for (const wk_json *item = list->child; item; item = item->next) {
         if (item->kind != WK_JSON_NUMBER || !item->is_integer || item->integer < 0 ||
             item->integer >= n_vocab)
-            return wk_fail(err, WICK_ERR_VALUE, "prompt: a token id must be a number below %u",
-                           n_vocab);
+            return wk_fail(err, WICK_ERR_VALUE, "a token id must be a number below %u", n_vocab);
         out->ids[out->n++] = (uint32_t)item->integer;
     }
     return WICK_OK;
@@ -142,7 +140,8 @@ wick_status wk_ids_of_list(wick_exchange *x, const wk_json *list, wk_ids *out, w
 static wick_status read_prompt(wick_exchange *x, const wk_json *given, wk_ids *out,
                                wick_error *err) {
     enum { FLAGS = WICK_TOKENIZE_ADD_BEGIN | WICK_TOKENIZE_PARSE_SPECIAL };
-    if (given->kind == WK_JSON_STRING) return take_ids(x, NULL, given->string, FLAGS, out, err);
+    out->text = given->kind == WK_JSON_STRING ? given->string : (wk_str){.size = 0};
+    if (out->text.text) return take_ids(x, NULL, out->text, FLAGS, out, err);
     if (given->kind == WK_JSON_ARRAY) return wk_ids_of_list(x, given, out, err);
     return wk_fail(err, WICK_ERR_VALUE, "prompt must be a text, an array of token ids, or several");
 }

@@ -136,6 +136,7 @@ static wick_status read_limit(wick_exchange *x, wick_error *err) {
             return wk_fail(err, WICK_ERR_VALUE, "%s must be a whole number from 0 on, or -1",
                            names[i]);
         x->desc.max_tokens = given->integer < 0 ? 0 : (uint32_t)given->integer;
+        x->has_no_tokens = given->integer == 0;
         return WICK_OK;
     }
     return WICK_OK;
@@ -146,9 +147,12 @@ static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, 
 /* A text, or an array of them. */
 static wick_status read_texts(wick_exchange *x, const char *key, const char *const **texts,
                               size_t *n, wick_error *err) {
+    enum { MOST = 256 }; /* each of them is looked for in every text */
     const wk_json *const given = field(x, key);
     if (!given) return WICK_OK;
     const bool is_list = given->kind == WK_JSON_ARRAY;
+    if (is_list && given->count > MOST)
+        return wk_fail(err, WICK_ERR_VALUE, "%s: at most %d texts", key, MOST);
     const wk_json *item = is_list ? given->child : given;
     const char **const made = wk_arena_array(&x->arena, is_list ? given->count : 1, sizeof *made);
     if (!made) return fail_memory(err);
@@ -189,6 +193,8 @@ static bool read_bias(const wk_json *item, bool is_object, wick_logit_bias *bias
 static wick_status read_biases(wick_exchange *x, wick_error *err) {
     const wk_json *const given = field(x, "logit_bias");
     if (!given) return WICK_OK;
+    if (given->kind != WK_JSON_OBJECT && given->kind != WK_JSON_ARRAY)
+        return wk_fail(err, WICK_ERR_VALUE, "logit_bias must be an object or an array");
     wick_logit_bias *const made = wk_arena_array(&x->arena, given->count, sizeof *made);
     if (!made) return fail_memory(err);
     const bool is_object = given->kind == WK_JSON_OBJECT;
@@ -204,12 +210,11 @@ static wick_status read_biases(wick_exchange *x, wick_error *err) {
 /* JSON of a value, terminated. NULL: out of memory. */
 static const char *text_of(wick_exchange *x, const wk_json *value) {
     wk_strbuf made;
+    wk_str text;
     wk_strbuf_init(&made, x->heap);
     wk_write_value(&made, value);
-    char *const copy = made.failed ? NULL : wk_arena_alloc(&x->arena, made.size + 1);
-    if (copy) memcpy(copy, made.data, made.size + 1);
-    wk_strbuf_release(&made);
-    return copy;
+    (void)wk_write_keep(&made, &x->arena, &text);
+    return text.text;
 }
 
 static wick_status set_schema(wick_exchange *x, const wk_json *schema, wick_error *err) {
@@ -254,14 +259,10 @@ wick_status wk_request_form(wick_exchange *x, wick_error *err) {
 
 /* ---- Messages ---- */
 
-static bool is_text(const wk_json *value, const char *text) {
-    return value && value->kind == WK_JSON_STRING && wk_str_is(value->string, text);
-}
-
 static bool is_text_part(const wk_json *part) {
     const wk_json *const type = wk_json_get(part, "type");
-    return !type || is_text(type, "text") || is_text(type, "input_text") ||
-           is_text(type, "output_text") || is_text(type, "refusal");
+    return !type || wk_json_is(type, "text") || wk_json_is(type, "input_text") ||
+           wk_json_is(type, "output_text") || wk_json_is(type, "refusal");
 }
 
 /* Parts of text become one text, a line for each. */
@@ -280,24 +281,18 @@ static wick_status join_parts(wick_exchange *x, wk_json *content, wick_error *er
             wk_strbuf_text(&joined, "\n");
         if (status == WICK_OK) wk_strbuf_append(&joined, text->string.text, text->string.size);
     }
-    char *const copy = joined.failed ? NULL : wk_arena_alloc(&x->arena, joined.size + 1);
-    if (status == WICK_OK && !copy) status = fail_memory(err);
-    if (status == WICK_OK) {
-        if (joined.size > 0) memcpy(copy, joined.data, joined.size);
-        copy[joined.size] = '\0';
-        content->kind = WK_JSON_STRING;
-        content->string = (wk_str){copy, joined.size};
-        content->child = content->last = NULL;
-        content->count = 0;
-    }
-    wk_strbuf_release(&joined);
+    wk_str text;
+    if (!wk_write_keep(&joined, &x->arena, &text) && status == WICK_OK) return fail_memory(err);
+    if (status == WICK_OK)
+        *content = (wk_json){
+            .kind = WK_JSON_STRING, .string = text, .key = content->key, .next = content->next};
     return status;
 }
 
 /* Arguments are a text in the API and an object in templates. */
-static void open_arguments(wick_exchange *x, const wk_json *calls) {
-    for (const wk_json *call = calls ? calls->child : NULL; call; call = call->next) {
-        wk_json *const given = (wk_json *)wk_json_get(wk_json_get(call, "function"), "arguments");
+static void open_arguments(wick_exchange *x, wk_json *calls) {
+    for (wk_json *call = calls ? calls->child : NULL; call; call = call->next) {
+        wk_json *const given = wk_json_find(wk_json_find(call, "function"), "arguments");
         wk_json *parsed = NULL;
         wick_error ignored = {.status = WICK_OK};
         if (!given || given->kind != WK_JSON_STRING) continue;
@@ -325,26 +320,28 @@ static wick_status set_no_content(wick_exchange *x, wk_json *message, wk_json *c
 }
 
 static wick_status read_message(wick_exchange *x, wk_json *message, wick_error *err) {
-    wk_json *const role = (wk_json *)wk_json_get(message, "role");
-    wk_json *const content = (wk_json *)wk_json_get(message, "content");
-    const wk_json *const calls = wk_json_get(message, "tool_calls");
+    wk_json *const role = wk_json_find(message, "role");
+    wk_json *const content = wk_json_find(message, "content");
+    wk_json *const calls = wk_json_find(message, "tool_calls");
     if (!role || role->kind != WK_JSON_STRING)
         return wk_fail(err, WICK_ERR_VALUE, "messages: each must be an object with a role");
-    if (is_text(role, "developer")) role->string = wk_str_of("system");
-    if (is_text(role, "function")) role->string = wk_str_of("tool");
+    if (wk_json_is(role, "developer")) role->string = wk_str_of("system");
+    if (wk_json_is(role, "function")) role->string = wk_str_of("tool");
     const wk_json_kind kind = content ? content->kind : WK_JSON_NULL;
     if (kind == WK_JSON_ARRAY) WK_TRY(join_parts(x, content, err));
     if (kind != WK_JSON_ARRAY && kind != WK_JSON_STRING && kind != WK_JSON_NULL)
         return wk_fail(err, WICK_ERR_VALUE,
                        "messages: content must be a text or an array of parts");
-    if (kind == WK_JSON_NULL && !calls && !is_text(role, "assistant"))
+    if (kind == WK_JSON_NULL && !calls && !wk_json_is(role, "assistant"))
         return wk_fail(err, WICK_ERR_VALUE, "messages: a message has no content");
+    if (calls && calls->kind != WK_JSON_ARRAY && calls->kind != WK_JSON_NULL)
+        return wk_fail(err, WICK_ERR_VALUE, "messages: tool_calls must be an array");
     open_arguments(x, calls);
     return kind == WK_JSON_NULL ? set_no_content(x, message, content, err) : WICK_OK;
 }
 
 static wick_status read_messages(wick_exchange *x, wick_error *err) {
-    const wk_json *const messages = field(x, "messages");
+    wk_json *const messages = wk_json_find(x->body, "messages");
     if (!messages || messages->kind != WK_JSON_ARRAY || messages->count == 0)
         return wk_fail(err, WICK_ERR_VALUE, "messages must be an array of at least one message");
     for (wk_json *message = messages->child; message; message = message->next)
@@ -390,24 +387,23 @@ static wick_status require_call(wick_exchange *x, const wk_json *only, wick_erro
     }
     wk_write_close(&made, ']');
     wk_write_close(&made, '}');
-    char *const copy = made.failed ? NULL : wk_arena_alloc(&x->arena, made.size + 1);
-    if (copy) memcpy(copy, made.data, made.size + 1);
-    wk_strbuf_release(&made);
-    x->desc.sampler.json_schema = copy;
-    return copy ? WICK_OK : fail_memory(err);
+    wk_str text;
+    if (!wk_write_keep(&made, &x->arena, &text)) return fail_memory(err);
+    x->desc.sampler.json_schema = text.text;
+    return WICK_OK;
 }
 
 static wick_status read_tool_choice(wick_exchange *x, wick_error *err) {
     const wk_json *const choice = field(x, "tool_choice");
-    if (!choice || is_text(choice, "auto")) return WICK_OK;
-    if (is_text(choice, "none")) {
+    if (!choice || wk_json_is(choice, "auto")) return WICK_OK;
+    if (wk_json_is(choice, "none")) {
         x->tool_choice = WK_TOOLS_NONE;
         return WICK_OK;
     }
     const wk_json *const name = wk_json_get(wk_tool_function(choice), "name");
     const bool is_named = name && name->kind == WK_JSON_STRING;
     const wk_json *const only = is_named ? wk_tool_find(x->tools, name->string) : NULL;
-    if (!is_named && !is_text(choice, "required"))
+    if (!is_named && !wk_json_is(choice, "required"))
         return wk_fail(err, WICK_ERR_VALUE,
                        "tool_choice must be auto, none, required or the name of a function");
     if (!x->tools || (is_named && !only))
@@ -419,11 +415,11 @@ static wick_status read_tool_choice(wick_exchange *x, wick_error *err) {
 static wick_status read_response_format(wick_exchange *x, wick_error *err) {
     const wk_json *const format = field(x, "response_format");
     const wk_json *const type = wk_json_get(format, "type");
-    if (!format || is_text(type, "text")) return WICK_OK;
+    if (!format || wk_json_is(type, "text")) return WICK_OK;
     const wk_json *const named = wk_json_get(format, "json_schema");
     const wk_json *schema = wk_json_get(named ? named : format, "schema");
-    if (is_text(type, "json_object")) return set_schema(x, schema, err);
-    if (!is_text(type, "json_schema"))
+    if (wk_json_is(type, "json_object")) return set_schema(x, schema, err);
+    if (!wk_json_is(type, "json_schema"))
         return wk_fail(err, WICK_ERR_VALUE,
                        "response_format: type must be text, json_object or json_schema");
     if (!schema) return wk_fail(err, WICK_ERR_VALUE, "response_format: json_schema has no schema");

@@ -5,39 +5,28 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_text(const wk_json *value, const char *text) {
-    return value && value->kind == WK_JSON_STRING && wk_str_is(value->string, text);
-}
-
 /* ---- The request ---- */
-
-/* value under another name, if it is there. */
-static void write_as(wk_strbuf *to, const char *name, const wk_json *value) {
-    if (!value || value->kind == WK_JSON_NULL) return;
-    wk_write_key(to, name);
-    wk_write_value(to, value);
-}
 
 static void write_call_item(wk_strbuf *to, const wk_json *item) {
     wk_write_raw(to, "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{"
                      "\"type\":\"function\"");
-    write_as(to, "id", wk_json_get(item, "call_id"));
+    wk_write_put_value(to, "id", wk_json_get(item, "call_id"));
     wk_write_key(to, "function");
     wk_write_open(to, '{');
-    write_as(to, "name", wk_json_get(item, "name"));
-    write_as(to, "arguments", wk_json_get(item, "arguments"));
+    wk_write_put_value(to, "name", wk_json_get(item, "name"));
+    wk_write_put_value(to, "arguments", wk_json_get(item, "arguments"));
     wk_strbuf_text(to, "}}]}");
 }
 
 static void write_item(wk_strbuf *to, const wk_json *item) {
     const wk_json *const type = wk_json_get(item, "type");
-    if (is_text(type, "reasoning")) return; /* templates leave earlier reasoning out */
-    if (is_text(type, "function_call")) {
+    if (wk_json_is(type, "reasoning")) return; /* templates leave earlier reasoning out */
+    if (wk_json_is(type, "function_call")) {
         write_call_item(to, item);
-    } else if (is_text(type, "function_call_output")) {
+    } else if (wk_json_is(type, "function_call_output")) {
         wk_write_raw(to, "{\"role\":\"tool\"");
-        write_as(to, "tool_call_id", wk_json_get(item, "call_id"));
-        write_as(to, "content", wk_json_get(item, "output"));
+        wk_write_put_value(to, "tool_call_id", wk_json_get(item, "call_id"));
+        wk_write_put_value(to, "content", wk_json_get(item, "output"));
         wk_write_close(to, '}');
     } else {
         wk_write_value(to, item);
@@ -51,12 +40,12 @@ static void write_messages(wk_strbuf *to, const wk_json *body) {
     wk_write_open(to, '[');
     if (instructions && instructions->kind != WK_JSON_NULL) {
         wk_write_raw(to, "{\"role\":\"system\"");
-        write_as(to, "content", instructions);
+        wk_write_put_value(to, "content", instructions);
         wk_write_close(to, '}');
     }
     if (input && input->kind == WK_JSON_STRING) {
         wk_write_raw(to, "{\"role\":\"user\"");
-        write_as(to, "content", input);
+        wk_write_put_value(to, "content", input);
         wk_write_close(to, '}');
     } else {
         for (const wk_json *item = input ? input->child : NULL; item; item = item->next)
@@ -70,9 +59,9 @@ static void write_tools(wk_strbuf *to, const wk_json *tools) {
     wk_write_open(to, '[');
     for (const wk_json *tool = tools->child; tool; tool = tool->next) {
         wk_write_raw(to, "{\"type\":\"function\",\"function\":{");
-        write_as(to, "name", wk_json_get(tool, "name"));
-        write_as(to, "description", wk_json_get(tool, "description"));
-        write_as(to, "parameters", wk_json_get(tool, "parameters"));
+        wk_write_put_value(to, "name", wk_json_get(tool, "name"));
+        wk_write_put_value(to, "description", wk_json_get(tool, "description"));
+        wk_write_put_value(to, "parameters", wk_json_get(tool, "parameters"));
         wk_strbuf_text(to, "}}");
     }
     wk_write_close(to, ']');
@@ -85,14 +74,17 @@ static void write_request(wk_strbuf *to, const wk_json *body) {
     const wk_json *const effort = wk_json_get(wk_json_get(body, "reasoning"), "effort");
     wk_write_open(to, '{');
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-        write_as(to, same[i], wk_json_get(body, same[i]));
-    write_as(to, "max_tokens", wk_json_get(body, "max_output_tokens"));
-    write_as(to, "response_format", wk_json_get(wk_json_get(body, "text"), "format"));
-    if (tools && tools->kind == WK_JSON_ARRAY) write_tools(to, tools);
+        wk_write_put_value(to, same[i], wk_json_get(body, same[i]));
+    wk_write_put_value(to, "max_tokens", wk_json_get(body, "max_output_tokens"));
+    wk_write_put_value(to, "response_format", wk_json_get(wk_json_get(body, "text"), "format"));
+    if (tools && tools->kind == WK_JSON_ARRAY)
+        write_tools(to, tools);
+    else
+        wk_write_put_value(to, "tools", tools); /* which is refused */
     if (effort && effort->kind == WK_JSON_STRING) {
         wk_write_key(to, "chat_template_kwargs");
         wk_write_open(to, '{');
-        write_as(to, "reasoning_effort", effort);
+        wk_write_put_value(to, "reasoning_effort", effort);
         wk_write_close(to, '}');
     }
     write_messages(to, body);
@@ -205,7 +197,7 @@ static void write_id(wk_strbuf *to, const char *key, const wk_choice *choice) {
     static const char *const kinds[] = {
         [WK_BLOCK_TEXT] = "msg", [WK_BLOCK_REASONING] = "rs", [WK_BLOCK_CALL] = "fc"};
     char id[80];
-    snprintf(id, sizeof id, "%s_%s_%u", kinds[choice->block], strchr(choice->exchange->id, '_') + 1,
+    snprintf(id, sizeof id, "%s_%s_%u", kinds[choice->block], choice->exchange->number,
              choice->n_blocks);
     wk_write_put(to, key, id);
 }
@@ -234,7 +226,7 @@ static void write_part(wk_strbuf *to, const wk_choice *choice) {
 static void write_output(wk_strbuf *to, const wk_choice *choice, const wk_tool_call *call,
                          bool is_over) {
     char id[80];
-    snprintf(id, sizeof id, "call_%s_%u", strchr(choice->exchange->id, '_') + 1, choice->n_calls);
+    snprintf(id, sizeof id, "call_%s_%u", choice->exchange->number, choice->n_calls);
     wk_write_open(to, '{');
     write_id(to, "id", choice);
     wk_write_put(to, "status", is_over ? "completed" : "in_progress");
@@ -348,12 +340,25 @@ static void finish(wick_exchange *x) {
     wk_exchange_end(x, 200);
 }
 
-static const wk_style style = {.is_chat = true,
-                               .begin = begin,
-                               .text = write_text,
-                               .call = write_call,
-                               .end = end_item,
-                               .finish = finish};
+/* In a stream it is an event like any other. */
+static void write_error(wick_exchange *x, int status, const char *message) {
+    if (!x->has_events) {
+        wk_write_error(&x->part, status, message);
+        return;
+    }
+    wk_strbuf *const to = open_event(x, "error");
+    wk_write_put(to, "code", status == 503 ? "server_is_overloaded" : "server_error");
+    wk_write_put(to, "message", message);
+    wk_write_raw(to, "\"param\":null}");
+}
+
+const wk_style wk_responses_style = {.is_chat = true,
+                                     .begin = begin,
+                                     .text = write_text,
+                                     .call = write_call,
+                                     .end = end_item,
+                                     .finish = finish,
+                                     .error = write_error};
 
 static wick_status take_request(wick_exchange *x, wick_error *err) {
     const wk_json *const previous = wk_json_get(x->body, "previous_response_id");
@@ -361,10 +366,8 @@ static wick_status take_request(wick_exchange *x, wick_error *err) {
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
                        "previous_response_id: this server stores no responses; send the earlier "
                        "items as input");
-    x->style = &style;
     x->given = x->body;
-    snprintf(x->id, sizeof x->id, "resp_%08llx%08llx", (unsigned long long)x->time,
-             (unsigned long long)x->api->n_opened);
+    wk_exchange_name(x, "resp_");
     return wk_request_translate(x, write_request, err);
 }
 

@@ -62,15 +62,6 @@ static bool add_call(reading *r, wk_str name, wk_str arguments) {
     return true;
 }
 
-/* The buffer's text, which stays in the arena. */
-static bool keep(reading *r, wk_strbuf *from, wk_str *out) {
-    char *const copy = from->failed ? NULL : wk_arena_alloc(r->arena, from->size + 1);
-    if (copy) memcpy(copy, from->data, from->size);
-    *out = (wk_str){copy, from->size};
-    wk_strbuf_release(from);
-    return copy != NULL;
-}
-
 static wk_json *parse(reading *r, wk_str text) {
     wk_json *value = NULL;
     wick_error ignored = {.status = WICK_OK};
@@ -94,7 +85,7 @@ static bool add_arguments(reading *r, wk_str name, const wk_json *arguments) {
     wk_str kept;
     wk_strbuf_init(&text, r->arena->heap);
     wk_write_value(&text, arguments);
-    return keep(r, &text, &kept) && add_call(r, name, kept);
+    return wk_write_keep(&text, r->arena, &kept) && add_call(r, name, kept);
 }
 
 /* {"name": ..., "arguments" or "parameters": {...}}, also as the member "function". */
@@ -185,8 +176,9 @@ const wk_json *wk_tool_find(const wk_json *tools, wk_str name) {
 
 const wk_json *wk_tool_parameters(const wk_json *tool) {
     const wk_json *const function = wk_tool_function(tool);
-    const wk_json *const schema = wk_json_get(function, "parameters");
-    return schema ? schema : wk_json_get(function, "input_schema");
+    const wk_json *schema = wk_json_get(function, "parameters");
+    if (!schema) schema = wk_json_get(function, "input_schema");
+    return schema && schema->kind != WK_JSON_NULL ? schema : NULL;
 }
 
 /* Whether the tool wants a text as this parameter. */
@@ -234,7 +226,7 @@ static bool read_pairs(reading *r, wk_str name, wk_str text, pair_fn take_pair) 
         write_raw(r, &made, name, key, value);
     }
     wk_write_close(&made, '}');
-    return keep(r, &made, &kept) && add_call(r, name, kept);
+    return wk_write_keep(&made, r->arena, &kept) && add_call(r, name, kept);
 }
 
 /* <parameter=KEY>VALUE</parameter> */
@@ -452,7 +444,8 @@ static bool read_list(reading *r) {
         const bool is_good = take_until(&r->left, "(", &name) && write_keywords(&made, &r->left) &&
                              !made.failed && parse(r, (wk_str){made.data, made.size});
         if (!is_good) wk_strbuf_release(&made);
-        if (!is_good || !keep(r, &made, &kept) || !add_call(r, name, kept)) return false;
+        if (!is_good || !wk_write_keep(&made, r->arena, &kept) || !add_call(r, name, kept))
+            return false;
         r->left = trim(r->left);
         if (take(&r->left, ",")) r->left = trim(r->left);
     } while (r->left.size > 0 && r->left.text[0] != ']');

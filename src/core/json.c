@@ -308,3 +308,11 @@ const wk_json *wk_json_get(const wk_json *object, const char *key) {
     }
     return found;
 }
+
+wk_json *wk_json_find(wk_json *object, const char *key) {
+    return (wk_json *)wk_json_get(object, key);
+}
+
+bool wk_json_is(const wk_json *value, const char *text) {
+    return value && value->kind == WK_JSON_STRING && wk_str_is(value->string, text);
+}

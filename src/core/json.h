@@ -41,5 +41,9 @@ wick_status wk_json_parse(wk_arena *arena, const char *text, size_t size, wk_jso
 void wk_json_append(wk_json *list, wk_json *item);
 /* NULL when object is NULL, no object, or has no such key. */
 const wk_json *wk_json_get(const wk_json *object, const char *key);
+/* The same in a tree that may be changed. */
+wk_json *wk_json_find(wk_json *object, const char *key);
+/* Whether value is this text; false for NULL. */
+bool wk_json_is(const wk_json *value, const char *text);
 
 #endif

@@ -125,3 +125,18 @@ void wk_write_put_whole(wk_strbuf *to, const char *key, uint64_t value) {
     wk_write_key(to, key);
     wk_write_whole(to, value);
 }
+
+void wk_write_put_value(wk_strbuf *to, const char *key, const wk_json *value) {
+    if (!value || value->kind == WK_JSON_NULL) return;
+    wk_write_key(to, key);
+    wk_write_value(to, value);
+}
+
+bool wk_write_keep(wk_strbuf *from, wk_arena *arena, wk_str *out) {
+    char *const copy = from->failed ? NULL : wk_arena_alloc(arena, from->size + 1);
+    *out = (wk_str){copy, copy ? from->size : 0};
+    if (copy && from->size > 0) memcpy(copy, from->data, from->size);
+    if (copy) copy[from->size] = '\0';
+    wk_strbuf_release(from);
+    return copy != NULL;
+}

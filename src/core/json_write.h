@@ -22,6 +22,11 @@ void wk_write_null(wk_strbuf *to);
 void wk_write_value(wk_strbuf *to, const wk_json *value);
 /* A key with its value. */
 void wk_write_put(wk_strbuf *to, const char *key, const char *text);
+/* The same of a value; nothing where it is not there, or null. */
+void wk_write_put_value(wk_strbuf *to, const char *key, const wk_json *value);
 void wk_write_put_whole(wk_strbuf *to, const char *key, uint64_t value);
+/* What was written moves to the arena, terminated; the buffer is released. False: memory was short,
+ * now or before. */
+bool wk_write_keep(wk_strbuf *from, wk_arena *arena, wk_str *out);
 
 #endif
