@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 enum {
-    MOST_BODY = 64 * 1024 * 1024,
+    MOST_BODY = 8 * 1024 * 1024, /* whose tokens take seconds */
     MOST_CONNECTIONS = 2000,
     BLOCK = 16 * 1024, /* of an answer that is handed to a client at once */
 };
@@ -38,6 +38,8 @@ enum {
     F(void, resume_connection, struct MHD_Connection *)                                            \
     F(const union MHD_ConnectionInfo *, get_connection_info, struct MHD_Connection *,              \
       enum MHD_ConnectionInfoType, ...)                                                            \
+    F(int, get_connection_values, struct MHD_Connection *, enum MHD_ValueKind,                     \
+      MHD_KeyValueIterator, void *)                                                                \
     F(const char *, lookup_connection_value, struct MHD_Connection *, enum MHD_ValueKind,          \
       const char *)                                                                                \
     F(struct MHD_Response *, create_response_from_callback, uint64_t, size_t,                      \
@@ -469,8 +471,19 @@ static bool has_key(const cli_call *call) {
     return is_known;
 }
 
-static bool is_health(const char *path) {
-    return strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0;
+/* Answered here, however busy the caller is. */
+static bool is_health(const char *method, const char *path) {
+    return (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0) &&
+           (strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0);
+}
+
+static enum MHD_Result count_length(void *given, enum MHD_ValueKind kind, const char *key,
+                                    const char *value) {
+    int *const n = given;
+    (void)kind;
+    (void)value;
+    *n += strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+    return MHD_YES;
 }
 
 /* The status that refuses the request before its body; 0: none. */
@@ -480,9 +493,12 @@ static int refuse(const cli_call *call) {
     const char *const coding = mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND,
                                                            MHD_HTTP_HEADER_TRANSFER_ENCODING);
     if (call->method == NULL || call->path == NULL) return MHD_HTTP_SERVICE_UNAVAILABLE;
-    if (length != NULL && coding != NULL) return MHD_HTTP_BAD_REQUEST;
+    int n_lengths = 0;
+    mhd.get_connection_values(call->connection, MHD_HEADER_KIND, count_length, &n_lengths);
+    if (n_lengths > 1 || (length != NULL && coding != NULL)) return MHD_HTTP_BAD_REQUEST;
     if (length != NULL && strtoull(length, NULL, 10) > MOST_BODY) return MHD_HTTP_CONTENT_TOO_LARGE;
-    if (strcmp(call->method, "OPTIONS") != 0 && !is_health(call->path) && !has_key(call))
+    if (strcmp(call->method, "OPTIONS") != 0 && !is_health(call->method, call->path) &&
+        !has_key(call))
         return MHD_HTTP_UNAUTHORIZED;
     return 0;
 }
@@ -513,7 +529,7 @@ static enum MHD_Result take_request(void *given, struct MHD_Connection *connecti
     if (!call->is_queued) set_whole(given, connection, true);
     if (call->refused != 0) return answer_error(call, call->refused);
     if (strcmp(method, "OPTIONS") == 0) return answer_now(call, MHD_HTTP_NO_CONTENT, "");
-    if (is_health(path)) return answer_now(call, MHD_HTTP_OK, "{\"status\":\"ok\"}");
+    if (is_health(method, path)) return answer_now(call, MHD_HTTP_OK, "{\"status\":\"ok\"}");
     if (call->is_queued) return answer_call(call);
     return queue_call(call) ? MHD_YES : answer_error(call, MHD_HTTP_SERVICE_UNAVAILABLE);
 }
@@ -647,9 +663,9 @@ cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t si
         server->daemon = mhd.start_daemon(
             MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL,
             take_request, server, MHD_OPTION_LISTEN_SOCKET, server->listener,
-            MHD_OPTION_NOTIFY_COMPLETED, end_request, server, MHD_OPTION_NOTIFY_CONNECTION,
-            watch_peer, server, MHD_OPTION_CONNECTION_TIMEOUT, desc->timeout,
-            MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_END);
+            MHD_OPTION_NOTIFY_COMPLETED, end_request, server, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+            MHD_OPTION_NOTIFY_CONNECTION, watch_peer, server, MHD_OPTION_CONNECTION_TIMEOUT,
+            desc->timeout, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_END);
     if (server->daemon != NULL) return server;
     if (server->listener >= 0) {
         snprintf(error, size, "the HTTP server does not start");

@@ -37,7 +37,7 @@ void __wrap_wk_heap_init(wk_heap *heap, const wick_allocator *hook) {
 
 /* What a run gives: the same bytes each time. */
 typedef struct outcome {
-    unsigned char bytes[4096];
+    unsigned char bytes[8192];
     size_t size;
 } outcome;
 
@@ -671,6 +671,69 @@ TEST(test_training, train, 100)
 TEST(test_null_device, use_null_device, 10)
 TEST(test_conversation, converse, 40)
 
+/* Of requests, the one that fails is answered by status 503 or by an event; the others are whole.
+ */
+static wick_status answer_one(wick_api *api, const char *path, const char *body, outcome *out,
+                              wick_error *error) {
+    const wick_request request = {
+        .method = "POST", .path = path, .body = body, .body_size = strlen(body)};
+    wick_exchange *exchange = NULL;
+    wick_status status = wick_exchange_open(api, &request, &exchange, error);
+    if (status != WICK_OK) return status;
+    while (!wick_exchange_is_over(exchange)) (void)wick_api_step(api);
+    size_t size;
+    const char *const bytes = wick_exchange_take(exchange, &size);
+    const bool is_refused = wick_exchange_status(exchange) == 503;
+    const bool is_cut =
+        size > 0 && (strstr(bytes, "\"error\":{") || strstr(bytes, "\"type\":\"error\""));
+    if (!is_refused && !is_cut) assert_int_equal(wick_exchange_status(exchange), 200);
+    if (is_refused || is_cut || size == 0) { /* 0: not even for that */
+        status = WICK_ERR_OUT_OF_MEMORY;
+        *error = (wick_error){.status = status};
+        snprintf(error->message, sizeof error->message, "%s: %.200s", path, bytes ? bytes : "");
+    } else {
+        /* Where memory is short, less of a prompt is found in the cache. */
+        const char *const usage = strstr(bytes, "\"usage\"");
+        note(out, bytes, usage ? (size_t)(usage - bytes) : size);
+    }
+    wick_exchange_close(exchange);
+    return status;
+}
+
+static wick_status answer_requests(outcome *out, wick_error *error) {
+    static const struct {
+        const char *path, *body;
+    } asked[] = {
+        {"/v1/chat/completions",
+         "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"Hi\"}]}],"
+         "\"stream\":true,\"temperature\":0,\"max_tokens\":2,\"logprobs\":true,\"stop\":[\"x\"]}"},
+        {"/v1/messages",
+         "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}],\"max_tokens\":40,"
+         "\"temperature\":0,\"tool_choice\":{\"type\":\"any\"},\"tools\":[{\"name\":"
+         "\"f\",\"input_schema\":{\"type\":\"object\",\"properties\":{},"
+         "\"additionalProperties\":false}}]}"},
+        {"/v1/responses", "{\"input\":\"Hi\",\"stream\":true,\"temperature\":0,"
+                          "\"max_output_tokens\":2}"},
+        {"/v1/completions", "{\"prompt\":[\"a\",[5,6]],\"echo\":true,\"temperature\":0,"
+                            "\"max_tokens\":2}"},
+        {"/v1/embeddings", "{\"input\":\"a\",\"dimensions\":2}"},
+        {"/detokenize", "{\"tokens\":[300,301]}"},
+    };
+    const wick_api_desc desc = {.name = "m", .session = {.context_length = 512}};
+    wick_api *api = NULL;
+    wick_status status = wick_api_open(model, &desc, &api, error);
+    for (size_t i = 0; i < sizeof asked / sizeof *asked && status == WICK_OK; i++)
+        status = answer_one(api, asked[i].path, asked[i].body, out, error);
+    wick_api_close(api);
+    return status;
+}
+
+/* Thousands of allocations. */
+static void test_api(void **state) {
+    (void)state;
+    fail_at_each(answer_requests, tests_all() ? 1 : 23 * failing_step(), 500);
+}
+
 /* Thousands of allocations, of which each run makes most. */
 static void test_finetuning(void **state) {
     (void)state;
@@ -714,7 +777,7 @@ int main(void) {
         cmocka_unit_test(test_preview),     cmocka_unit_test(test_tensors),
         cmocka_unit_test(test_null_device), cmocka_unit_test(test_conversation),
         cmocka_unit_test(test_training),    cmocka_unit_test(test_finetuning),
-        cmocka_unit_test(test_adapters),
+        cmocka_unit_test(test_adapters),    cmocka_unit_test(test_api),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

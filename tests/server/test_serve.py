@@ -192,6 +192,27 @@ def test_completions():
         streamed = server.events(TEXT, body)
         equal("".join(c["text"] for e in streamed for c in e["choices"]),
               answer["choices"][0]["text"])
+        echoed = GREEDY["prompt"] + answer["choices"][0]["text"]
+        equal(server.get(TEXT, {**body, "echo": True})["choices"][0]["text"], echoed)
+        equal("".join(c["text"] for e in server.events(TEXT, {**body, "echo": True})
+                      for c in e["choices"]), echoed)
+        none = server.get(TEXT, {**body, "prompt": ids, "max_tokens": 0, "echo": True})
+        equal(none["choices"][0]["text"].strip(), GREEDY["prompt"])
+        equal(none["usage"]["completion_tokens"], 0)
+
+
+def test_more_texts_than_places():
+    with Server("--parallel", 2) as server:
+        body = {"prompt": ["One day", "Once"], "max_tokens": 20, "n": 4, "temperature": 0}
+        one = server.get(TEXT, {**body, "prompt": "Once", "n": 1})["choices"][0]["text"]
+        got = []
+        thread = threading.Thread(target=lambda: got.append(server.get(TEXT, body)))
+        thread.start()
+        while thread.is_alive():
+            equal(len(server.get("/slots")), 2)
+        thread.join()
+        equal([c["text"] for c in got[0]["choices"][4:]], [one] * 4)
+        server.refuses(400, "128", path=TEXT, body={**body, "n": 100})
 
 
 def test_stop_and_logprobs():
@@ -473,6 +494,28 @@ def test_refusals():
         equal(server.get("/health"), {"status": "ok"})
 
 
+def test_errors_of_each_api():
+    with Server() as server:
+        for path in ("/v1/messages", "/v1/messages/count_tokens"):
+            for body in ("{", "[]", {}, {"max_tokens": 1, "messages": [
+                    {"role": "user", "content": 7}]}, {**MESSAGES, "tools": 1},
+                    {**MESSAGES, "tool_choice": {"type": "other"}}):
+                status, _, content = server.ask(path, body)
+                equal((status, content["type"]), (400, "error"))
+                equal(content["error"]["type"], "invalid_request_error")
+        server.refuses(400, "JSON", path="/v1/responses", body="{")
+        server.refuses(400, "array", path="/v1/responses", body={**ASKED, "tools": "x"})
+        server.refuses(400, "tool_calls", body={"messages": [
+            {"role": "assistant", "tool_calls": "x"}]})
+        server.refuses(400, "logit_bias", body={**USER, "logit_bias": "x"})
+        server.refuses(400, "at most", body={**USER, "stop": ["a"] * 1000})
+        server.refuses(400, "at least one", path="/v1/embeddings", body={"input": [[1], 2]})
+        server.refuses(413, "values", path="/tokenize",
+                       body='{"content":[' + "1," * 2000001 + "1]}")
+        server.refuses(405, "method", path="/health", method="DELETE")
+        equal(server.get("/health"), {"status": "ok"})
+
+
 def test_keys():
     with Server("--api-key", "secret", "--api-key", "other") as server:
         equal(server.get("/health"), {"status": "ok"})
@@ -509,6 +552,10 @@ def test_raw_requests():
         assert both.startswith(b"HTTP/1.1 400 "), both
         large = send(server, head + b"99999999999\r\n\r\n{}")
         assert large.startswith(b"HTTP/1.1 413 "), large
+        two = send(server, head + b"2\r\nContent-Length: 3\r\n\r\n{}")
+        assert two.startswith(b"HTTP/1.1 400 "), two
+        nobody = send(server, b"GET /health HTTP/1.1\r\n\r\n")
+        assert nobody.startswith(b"HTTP/1.1 400 "), nobody
         send(server, b"\x00\xff\x00")
         send(server, b"GET / HTTP/9.9\r\n\r\n")
         equal(server.get("/health"), {"status": "ok"})
@@ -607,6 +654,23 @@ def test_half_requests():
                 pass
 
 
+def test_slow_requests():
+    """A byte now and then does not keep a place."""
+    with Server("--timeout", 1) as server:
+        for text in (b"GET /health HTTP/1.1\r\nHost: x\r\nA: ",
+                     b"POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=0.2) as connection:
+                connection.sendall(text)
+                end = time.monotonic() + TIMEOUT
+                is_open = True
+                while is_open:
+                    assert time.monotonic() < end, "it does not end"
+                    with contextlib.suppress(TimeoutError):
+                        is_open = connection.recv(10) != b""
+                    with contextlib.suppress(OSError):
+                        connection.sendall(b"a")
+
+
 # ---- Ends ----
 
 def test_ends_on_request():
@@ -615,6 +679,22 @@ def test_ends_on_request():
         rest = answer.read().decode()
         equal(server.process.wait(TIMEOUT), 0)
         assert "shutting down" in rest, rest[-200:]
+
+
+def test_ends_with_a_queue():
+    """Requests that wait, and those that have not been read yet, get an answer."""
+    with Server("--parallel", 1, "--max-queue", 100) as server, reading(server):
+        connections = [server.connect() for _ in range(40)]
+        for connection in connections:
+            connection.request("POST", CHAT, json.dumps(USER))
+        server.process.send_signal(signal.SIGTERM)
+        for connection in connections:
+            with contextlib.suppress(ConnectionError):  # it came too late
+                answer = connection.getresponse()
+                assert answer.status in (200, 503), answer.status
+                answer.read()
+            connection.close()
+        equal(server.process.wait(TIMEOUT), 0)
 
 
 def test_address_in_use():
@@ -638,6 +718,20 @@ def test_socket():
         assert not os.path.exists(path)
         process.stdout.close()
         process.stderr.close()
+
+
+def test_socket_of_a_killed_server():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "wick.sock")
+        for end in (signal.SIGKILL, signal.SIGTERM):
+            process = start("serve", MODEL, "--socket", path)
+            assert process.stderr.readline().startswith(b"Listening at unix:")
+            if end == signal.SIGTERM:
+                equal(wick("serve", MODEL, "--socket", path).returncode, 1)
+            process.send_signal(end)
+            process.wait(TIMEOUT)
+            process.stdout.close()
+            process.stderr.close()
 
 
 if __name__ == "__main__":
