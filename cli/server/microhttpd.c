@@ -426,7 +426,7 @@ static enum MHD_Result answer_error(cli_call *call, int status) {
     return answer_now(call, status, text);
 }
 
-/* A call that nobody takes. */
+/* A call that has no taker. */
 static void refuse_call(cli_call *call) {
     char text[256];
     write_error(text, MHD_HTTP_SERVICE_UNAVAILABLE);
@@ -566,7 +566,7 @@ static int listen_at(const struct sockaddr *address, socklen_t size) {
     return -1;
 }
 
-/* The socket that a server left which was killed: nobody listens at it. */
+/* The socket that a server left which was killed: no server listens at it. */
 static void remove_stale(const struct sockaddr_un *address) {
     struct stat file;
     if (stat(address->sun_path, &file) != 0 || !S_ISSOCK(file.st_mode)) return;

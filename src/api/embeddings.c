@@ -178,7 +178,7 @@ wick_status wk_embedding_step(wick_exchange *x, wick_error *err) {
     const float *const rows = wick_embedder_result(embedder, &n_rows);
     if (n_rows != (e->ids ? 1 : e->n))
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                       "the model has no pooling: a vector for each token is no embedding of a "
+                       "the model has no pooling: a vector for each token is not one of a "
                        "text");
     memcpy(e->rows + e->n_done * info.n_embd, rows, n_rows * info.n_embd * sizeof *rows);
     e->n_done += n_rows;
