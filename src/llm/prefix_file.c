@@ -129,7 +129,9 @@ static wick_status put(wick_prefixes *p, const void *bytes, size_t size) {
 
 /* Those whose contents are there. */
 static bool is_saved(const wk_runner *runner) {
-    return runner->has_prefixes && !wk_runner_gives_states(runner) && !wk_runner_is_stale(runner);
+    const wk_outputs outputs = runner->desc.outputs;
+    return runner->has_prefixes && outputs != WK_OUTPUTS_STATES && outputs != WK_OUTPUTS_SCORES &&
+           !wk_runner_is_stale(runner);
 }
 
 static uint64_t clock_of(const wick_prefixes *p) {
