@@ -19,8 +19,9 @@
 #include <string.h>
 
 #define MAGIC "wickpref"
+#define NO_NODE UINT32_MAX
 
-enum { VERSION = 1, PIECE = 1 << 20, NO_NODE = UINT32_MAX };
+enum { VERSION = 1, PIECE = 1 << 20 };
 
 typedef struct header {
     char magic[8];
