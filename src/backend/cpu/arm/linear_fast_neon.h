@@ -20,11 +20,6 @@ WK_INLINE w16 w16_add(w16 a, w16 b) {
     for (int i = 0; i < SIMD_PARTS; i++) a.part[i] = vaddq_s32(a.part[i], b.part[i]);
     return a;
 }
-/* 128 times. */
-WK_INLINE w16 w16_times_step(w16 sum) {
-    for (int i = 0; i < SIMD_PARTS; i++) sum.part[i] = vshlq_n_s32(sum.part[i], 7);
-    return sum;
-}
 WK_INLINE v16 w16_float(w16 sum) {
     return v16_of(vcvtq_f32_s32(sum.part[0]), vcvtq_f32_s32(sum.part[1]),
                   vcvtq_f32_s32(sum.part[2]), vcvtq_f32_s32(sum.part[3]));

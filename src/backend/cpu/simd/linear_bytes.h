@@ -9,7 +9,6 @@
  *   w16                         16 words of 32 bits, one of each row of a panel
  *   w16_set(word)               the same in all of them
  *   w16_add(a, b)
- *   w16_times_step(sum)         QUANT_STEP times that
  *   w16_float(sum)
  *   w16_dot(sum, unit, x, is_wide)
  *                               sum + unit . x by rows, x being a word of values

@@ -28,10 +28,6 @@ WK_INLINE w16 w16_add(w16 a, w16 b) {
     for (int i = 0; i < SIMD_PARTS; i++) a.part[i] = wasm_i32x4_add(a.part[i], b.part[i]);
     return a;
 }
-WK_INLINE w16 w16_times_step(w16 sum) {
-    for (int i = 0; i < SIMD_PARTS; i++) sum.part[i] = wasm_i32x4_shl(sum.part[i], 7);
-    return sum;
-}
 WK_INLINE v16 w16_float(w16 sum) {
     return v16_of(wasm_f32x4_convert_i32x4(sum.part[0]), wasm_f32x4_convert_i32x4(sum.part[1]),
                   wasm_f32x4_convert_i32x4(sum.part[2]), wasm_f32x4_convert_i32x4(sum.part[3]));

@@ -18,9 +18,6 @@ WK_INLINE w16 w16_set(int32_t word) {
 WK_INLINE w16 w16_add(w16 a, w16 b) {
     return (w16){_mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high)};
 }
-WK_INLINE w16 w16_times_step(w16 sum) {
-    return (w16){_mm256_slli_epi32(sum.low, 7), _mm256_slli_epi32(sum.high, 7)};
-}
 WK_INLINE v16 w16_float(w16 sum) {
     return v16_of(_mm256_cvtepi32_ps(sum.low), _mm256_cvtepi32_ps(sum.high));
 }

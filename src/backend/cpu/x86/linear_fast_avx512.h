@@ -18,7 +18,6 @@ WK_INLINE w16 w16_dot(w16 sum, b64 quants, w16 x, const bool is_wide) {
     (void)is_wide;
     return _mm512_dpbusd_epi32(sum, quants, x);
 }
-WK_INLINE w16 w16_times_step(w16 sum) { return _mm512_slli_epi32(sum, 7); }
 WK_INLINE w16 w16_add(w16 a, w16 b) { return _mm512_add_epi32(a, b); }
 WK_INLINE v16 w16_float(w16 sum) { return _mm512_cvtepi32_ps(sum); }
 
