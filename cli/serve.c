@@ -300,9 +300,9 @@ static int run(void *given) {
 const cli_command cli_serve = {
     .name = "serve",
     .summary = "answer OpenAI's API by HTTP",
-    .details = "  wick serve MODEL.gguf --port 8080\n"
-               "  curl http://127.0.0.1:8080/v1/chat/completions -d "
-               "'{\"messages\":[{\"role\":\"user\",\"content\":\"Why is the sky blue?\"}]}'\n",
+    .details =
+        "  wick serve MODEL.gguf --port 8080\n"
+        "  curl http://127.0.0.1:8080/v1/completions -d '{\"prompt\": \"Once upon a time\"}'\n",
     .groups = groups,
     .options_size = sizeof(serve_options),
     .defaults = set_defaults,

@@ -522,15 +522,16 @@ SAMPLING = ("temp top-k top-p min-p repeat-penalty repeat-last seed frequency-pe
             "json-schema-file ")
 OPTIONS = {
     "run": "prompt file raw tokens max-tokens stop ignore-end special print-ids logprobs "
-           "context load-session save-session "
+           "context load-session save-session prefix-cache context-shift keep speculate draft "
            + SAMPLING + ENGINE,
     "chat": "prompt system load tools template no-thinking no-history max-tokens context "
+            "prefix-cache "
             + SAMPLING + ENGINE,
     "template": "cases language out",
     "info": "json tensors context cache backend adapter webgpu-lib gpu-memory math",
     "tokenize": "file ids no-special decode special",
     "logits": "tokens out " + ENGINE,
-    "bench": "prompt generate repetitions kernels only store csv json " + ENGINE,
+    "bench": "prompt generate repetitions kernels only store csv json speculate draft " + ENGINE,
     "gguf": "force max-size max-tensors",
     "pull": "list sha256 mirror offline stall retries",
     "models": "json",
@@ -547,7 +548,9 @@ OPTIONS = {
     "imatrix": "file out length force threads isa math chunk cache strict verify profile "
                "no-fusion no-map low-memory",
     "perplexity": "file tokens context skip kl json " + ENGINE,
-    "quantize": "imatrix threads force",
+    "quantize": "imatrix threads force lora",
+    "serve": "host port socket parallel max-queue context max-tokens alias template api-key "
+             "api-key-file cors-origins timeout " + SAMPLING + ENGINE,
 }
 # One letter, one meaning.
 LETTERS = {"c": "context|length", "f": "file", "n": "max-tokens|generate", "o": "out",
