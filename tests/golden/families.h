@@ -117,9 +117,9 @@ static inline int by_name(const void *a, const void *b) {
     return strcmp(((const fixture *)a)->name, ((const fixture *)b)->name);
 }
 
-/* Runs a test for each model; in software every sixth, for its drivers compile shaders for seconds.
- * Gives what the program returns. */
-static inline int test_each_fixture(const char *name, void (*test)(void **), bool is_gpu) {
+/* Runs a test for one model of `step`, or where tests_all for each; gives what the program returns.
+ */
+static inline int test_some_fixtures(const char *name, void (*test)(void **), size_t step) {
     static fixture fixtures[MAX_FIXTURES];
     static struct CMUnitTest tests[MAX_FIXTURES];
     char folder[1024];
@@ -130,12 +130,17 @@ static inline int test_each_fixture(const char *name, void (*test)(void **), boo
         return 1;
     }
     qsort(fixtures, n, sizeof *fixtures, by_name);
-    const size_t step = is_gpu && !tests_all() ? 6 : 1;
+    if (tests_all()) step = 1;
     size_t n_tests = 0;
     for (size_t i = 0; i < n; i += step)
         tests[n_tests++] = (struct CMUnitTest){
             .name = fixtures[i].name, .test_func = test, .initial_state = &fixtures[i]};
     return _cmocka_run_group_tests(name, tests, n_tests, NULL, NULL);
+}
+
+/* For each; in software every sixth, for its drivers compile shaders for seconds. */
+static inline int test_each_fixture(const char *name, void (*test)(void **), bool is_gpu) {
+    return test_some_fixtures(name, test, is_gpu ? 6 : 1);
 }
 
 #endif
