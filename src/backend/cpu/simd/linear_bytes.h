@@ -95,9 +95,10 @@ WK_INLINE void split_block(const int32_t *v, int32_t *high, int32_t *low) {
     }
 }
 
-/* Of 16 words; sums of floats are exact here. */
-WK_INLINE int32_t sum_words(const int32_t *v) {
-    return (int32_t)v16_sum(v16_of_words(b64_load((const uint8_t *)v)));
+WK_INLINE int32_t sum_words(const int32_t v[QUANT_BLOCK / 2]) {
+    int32_t sum = 0;
+    for (int i = 0; i < QUANT_BLOCK / 2; i++) sum += v[i];
+    return sum;
 }
 
 /* A plane with its bases; gives the sum of its values. */
