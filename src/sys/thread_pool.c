@@ -72,12 +72,13 @@ static int64_t claim(share *from, int64_t most, int64_t *begin) {
     return n;
 }
 
-/* Works off its own share and then the others', until half a piece like the last one would not be
- * done in time: workers whose pieces take as long stop after as many. */
+/* Works off its own share and then the others', the caller until half a piece like the last one
+ * would not be done in time, all others until the caller has closed the gate: they need no clock,
+ * which threads of a page do not have. */
 static void work(wk_pool *pool, int worker_index) {
     const wk_pool_loop *const loop = &pool->loop;
-    const bool is_timed = loop->until_ns != UINT64_MAX;
-    uint64_t now_ns = is_timed ? wk_clock_ns() : 0;
+    const bool is_timed = loop->until_ns != UINT64_MAX, is_caller = worker_index == 0;
+    uint64_t now_ns = is_timed && is_caller ? wk_clock_ns() : 0;
     for (int i = 0; i < pool->n_threads; i++) {
         share *const from = &pool->shares[(worker_index + i) % pool->n_threads];
         int64_t begin, n;
@@ -86,6 +87,8 @@ static void work(wk_pool *pool, int worker_index) {
             loop->fn(loop->argument, worker_index, begin * loop->grain,
                      end < loop->n_items ? end : loop->n_items);
             if (!is_timed) continue;
+            if (!is_caller && (atomic_load(&pool->gate) & GATE_OPEN) == 0) return;
+            if (!is_caller) continue;
             const uint64_t began_ns = now_ns;
             now_ns = wk_clock_ns();
             if (now_ns + (now_ns - began_ns) / 2 >= loop->until_ns) return;

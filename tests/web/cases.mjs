@@ -158,7 +158,7 @@ export const cases = {
    */
   async generate({ prompt, maxTokens, loseAfter }) {
     const before = await wick.stats();
-    const session = await model.session();
+    const session = await model.session({ speculate: "none" }); // guesses are read back, too
     const tokens = await tokensBehind(session, prompt, { maxTokens }, async (n) => {
       if (n === loseAfter) await wick.loseDevice();
     });
