@@ -169,7 +169,7 @@ static wick_status begin(wick_embedder *e, size_t n) {
 /* n more ids at the end of the text that is being made. */
 static wick_status reserve_ids(wick_embedder *e, size_t n, uint32_t **ids) {
     WK_TRY(reserve(e, &e->ids, &e->id_capacity, e->n_ids + n, sizeof **ids, "token ids"));
-    *ids = e->ids + e->n_ids;
+    *ids = e->ids != NULL ? e->ids + e->n_ids : NULL;
     e->n_ids += n;
     return WICK_OK;
 }

@@ -53,6 +53,7 @@ static void note(wk_speculation *s, uint32_t kind, bool is_hit) {
 }
 
 void wk_speculate_learn(wk_speculation *s, const uint32_t *tokens, uint32_t n) {
+    if (s->at + 1 >= n) s->length = 0; /* the text has become shorter */
     if (s->length > 0) {
         const bool is_hit = tokens[s->at] == tokens[n - 1];
         note(s, size_of(s->length), is_hit);
