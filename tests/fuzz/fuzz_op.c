@@ -87,6 +87,7 @@ static void mend_bools(wk_op *op) {
     case WK_OP_LINEAR_EXPERTS: flag = &op->p.linear.fast; break;
     case WK_OP_ATTENTION: flag = &op->p.attention.causal; break;
     case WK_OP_SCAN: flag = &op->p.scan.is_tiled; break;
+    case WK_OP_ARGSORT: flag = &op->p.argsort.is_descending; break;
     default: return;
     }
     *(unsigned char *)flag &= 1;
