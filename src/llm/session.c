@@ -231,6 +231,7 @@ static void go_back(wick_session *s, uint32_t kept) {
     if (wk_sequence_cached(s->sequence) > kept) (void)wk_sequence_return(s->sequence, kept);
     s->n_rows = s->n_given = 0;
     s->n_reused += kept;
+    s->guess.length = 0; /* its place was one of the text before */
 }
 
 static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n) {
@@ -254,6 +255,8 @@ static bool shift(wick_session *s) {
     const uint32_t keep = s->n_keep, half = (s->n_tokens - keep) / 2;
     const uint32_t n = half > WK_BLOCK_SIZE ? half - half % WK_BLOCK_SIZE : half;
     if (!can_shift(s) || n == 0) return false;
+    forget_logits(s);
+    wk_session_take_back(s); /* guesses that the full context ends before */
     const uint32_t n_prompt = s->n_tokens - s->n_since_prompt;
     const uint32_t begin = n_prompt > keep ? n_prompt : keep; /* of generated tokens that may go */
     const uint32_t n_lost = keep + n > begin ? keep + n - begin : 0;

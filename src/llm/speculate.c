@@ -121,9 +121,9 @@ uint32_t wk_speculate_depth(wk_speculation *s, uint32_t length, double step_ns, 
 /* As many as there is room for: each has to leave one token to choose. */
 static uint32_t most_ahead(const wick_session *s) {
     const uint32_t most = smaller(s->context_length - s->n_tokens, WK_MOST_AHEAD);
+    const uint32_t n_generated = s->n_since_prompt + s->n_shifted;
     if (s->max_tokens == 0) return most;
-    return s->max_tokens > s->n_since_prompt ? smaller(most, s->max_tokens - s->n_since_prompt - 1)
-                                             : 0;
+    return s->max_tokens > n_generated ? smaller(most, s->max_tokens - n_generated - 1) : 0;
 }
 
 /* A run that reaches the end of the text goes on with itself. */
