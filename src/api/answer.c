@@ -60,8 +60,7 @@ void wk_write_error(wk_strbuf *to, int status, const char *message) {
     wk_write_put_whole(to, "code", (uint64_t)status);
     wk_write_put(to, "message", message);
     wk_write_put(to, "type", type_of(status));
-    wk_write_key(to, "param");
-    wk_write_null(to);
+    wk_write_put(to, "param", NULL);
     wk_write_close(to, '}');
     wk_write_close(to, '}');
 }
@@ -120,6 +119,20 @@ void wk_write_head(wick_exchange *x, const char *object) {
     wk_write_open(to, '[');
 }
 
+void wk_write_logprobs(wk_choice *choice, bool is_there, const char *end) {
+    wk_strbuf *const to = &choice->exchange->part;
+    wk_write_key(to, "logprobs");
+    if (!is_there) {
+        wk_write_null(to);
+        return;
+    }
+    wk_write_raw(to, "{\"content\":[");
+    wk_strbuf_append(to, choice->logprobs.data, choice->logprobs.size);
+    wk_write_close(to, ']');
+    wk_strbuf_text(to, end);
+    wk_strbuf_clear(&choice->logprobs);
+}
+
 const char *wk_finish_reason(const wk_choice *choice) {
     if (choice->reason == WICK_END_MAX_TOKENS || choice->reason == WICK_END_CONTEXT_FULL)
         return "length";
@@ -150,8 +163,7 @@ static void write_token(const wk_choice *choice, wk_strbuf *to, const wick_logpr
     wk_str text;
     text.text =
         wick_token_bytes(choice->exchange->api->model->tokenizer, logprob->id, true, &text.size);
-    wk_write_key(to, "token");
-    wk_write_string(to, text);
+    wk_write_put_string(to, "token", text);
     wk_write_key(to, "logprob");
     wk_write_number(to, logprob->logprob > -9999 ? logprob->logprob : -9999);
     wk_write_key(to, "bytes");

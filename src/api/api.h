@@ -147,16 +147,17 @@ struct wick_exchange {
 /* ---- request.c: what a body says; a failure is the client's, and its sentence names the field
  * ---- */
 
-/* Sampler, limits and stop strings, which stay in the exchange's arena. */
-wick_status wk_request_sampling(wick_exchange *x, wick_error *err);
-/* stream, stream_options, n. */
-wick_status wk_request_form(wick_exchange *x, wick_error *err);
+/* stream, stream_options, n; sampler, limits and stop strings, which stay in the exchange's arena.
+ */
+wick_status wk_request_generation(wick_exchange *x, wick_error *err);
 /* messages, tools, tool_choice, response_format. */
 wick_status wk_request_chat(wick_exchange *x, wick_error *err);
 /* Another API's body becomes one of OpenAI's chat, which write makes of it. */
 wick_status wk_request_translate(wick_exchange *x,
                                  void (*write)(wk_strbuf *to, const wk_json *body),
                                  wick_error *err);
+/* In such a write: the other API's tools, whose JSON schemas are in the member schema. */
+void wk_write_functions(wk_strbuf *to, const wk_json *tools, const char *schema);
 /* Fields; the value stays where there is none, or null. */
 wick_status wk_request_bool(const wick_exchange *x, const char *key, bool *value, wick_error *err);
 wick_status wk_request_whole(const wick_exchange *x, const char *key, uint32_t least, uint32_t most,
@@ -185,6 +186,8 @@ wick_status wk_answer_messages(wick_exchange *x, wick_error *err);
 wick_status wk_answer_count_tokens(wick_exchange *x, wick_error *err);
 wick_status wk_answer_responses(wick_exchange *x, wick_error *err);
 wick_status wk_answer_input_tokens(wick_exchange *x, wick_error *err);
+/* info.c: how many tokens the messages are; object NULL: the answer does not say what it is. */
+wick_status wk_answer_count(wick_exchange *x, const char *object, wick_error *err);
 wick_status wk_answer_embeddings(wick_exchange *x, wick_error *err);
 /* WICK_PENDING: there is more to do; WICK_OK: the answer is in part. */
 wick_status wk_embedding_step(wick_exchange *x, wick_error *err);
@@ -229,6 +232,9 @@ void wk_write_timings(wk_strbuf *to, const wk_choice *choice);
 void wk_histogram_add(wk_histogram *histogram, double seconds);
 /* The tokens of an event as OpenAI's chat has them: an item of `content` of logprobs. */
 void wk_write_logprob(wk_choice *choice, wk_strbuf *to, const wick_event *event);
+/* OpenAI's logprobs of those that wait to be written, as a member; end: what follows them in their
+ * object. */
+void wk_write_logprobs(wk_choice *choice, bool is_there, const char *end);
 const char *wk_finish_reason(const wk_choice *choice);
 /* The status of HTTP for a failure of the library. */
 int wk_status_of(wick_status status);

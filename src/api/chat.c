@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 static const char chunk[] = "chat.completion.chunk";
+/* Of the object of log probabilities. */
+static const char chat_end[] = ",\"refusal\":null}";
 
 /* ---- Streams ---- */
 
@@ -26,20 +28,8 @@ static void close_delta(wk_choice *choice, const char *reason) {
     wick_exchange *const x = choice->exchange;
     wk_strbuf *const to = &x->part;
     wk_write_close(to, '}');
-    wk_write_key(to, "logprobs");
-    if (choice->logprobs.size > 0) {
-        wk_write_raw(to, "{\"content\":[");
-        wk_strbuf_append(to, choice->logprobs.data, choice->logprobs.size);
-        wk_strbuf_text(to, "],\"refusal\":null}");
-        wk_strbuf_clear(&choice->logprobs);
-    } else {
-        wk_write_null(to);
-    }
-    wk_write_key(to, "finish_reason");
-    if (reason)
-        wk_write_string(to, wk_str_of(reason));
-    else
-        wk_write_null(to);
+    wk_write_logprobs(choice, choice->logprobs.size > 0, chat_end);
+    wk_write_put(to, "finish_reason", reason);
     wk_write_close(to, '}');
     wk_write_close(to, ']');
     wk_write_close(to, '}');
@@ -52,8 +42,7 @@ static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
         return;
     }
     wk_strbuf *const to = open_delta(choice);
-    wk_write_key(to, is_reasoning ? "reasoning_content" : "content");
-    wk_write_string(to, text);
+    wk_write_put_string(to, is_reasoning ? "reasoning_content" : "content", text);
     close_delta(choice, NULL);
 }
 
@@ -69,10 +58,8 @@ static void write_call_item(wk_strbuf *to, const wk_choice *choice, const wk_too
     wk_write_put(to, "type", "function");
     wk_write_key(to, "function");
     wk_write_open(to, '{');
-    wk_write_key(to, "name");
-    wk_write_string(to, call->name);
-    wk_write_key(to, "arguments");
-    wk_write_string(to, call->arguments);
+    wk_write_put_string(to, "name", call->name);
+    wk_write_put_string(to, "arguments", call->arguments);
     wk_write_close(to, '}');
     wk_write_close(to, '}');
 }
@@ -109,11 +96,10 @@ static void write_message(wk_choice *choice) {
         wk_write_null(to);
     else
         wk_write_string(to, content);
-    wk_write_key(to, "refusal");
-    wk_write_null(to);
+    wk_write_put(to, "refusal", NULL);
     if (choice->reasoning.size > 0) {
-        wk_write_key(to, "reasoning_content");
-        wk_write_string(to, (wk_str){choice->reasoning.data, choice->reasoning.size});
+        wk_write_put_string(to, "reasoning_content",
+                            (wk_str){choice->reasoning.data, choice->reasoning.size});
     }
     if (choice->n_calls > 0) {
         wk_write_key(to, "tool_calls");
@@ -129,14 +115,7 @@ static void write_choice(wk_choice *choice) {
     wk_write_open(to, '{');
     wk_write_put_whole(to, "index", choice->index);
     write_message(choice);
-    wk_write_key(to, "logprobs");
-    if (choice->exchange->has_logprobs) {
-        wk_write_raw(to, "{\"content\":[");
-        wk_strbuf_append(to, choice->logprobs.data, choice->logprobs.size);
-        wk_strbuf_text(to, "],\"refusal\":null}");
-    } else {
-        wk_write_null(to);
-    }
+    wk_write_logprobs(choice, choice->exchange->has_logprobs, chat_end);
     wk_write_put(to, "finish_reason", wk_finish_reason(choice));
     wk_write_close(to, '}');
 }
@@ -186,8 +165,7 @@ static wick_status read_logprobs(wick_exchange *x, wick_error *err) {
 
 wick_status wk_answer_chat(wick_exchange *x, wick_error *err) {
     wk_exchange_name(x, "chatcmpl-");
-    WK_TRY(wk_request_form(x, err));
-    WK_TRY(wk_request_sampling(x, err));
+    WK_TRY(wk_request_generation(x, err));
     WK_TRY(read_logprobs(x, err));
     WK_TRY(wk_request_chat(x, err));
     return wk_prompt_of_chat(x, err);

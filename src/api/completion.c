@@ -9,22 +9,9 @@ static void write_item(wk_choice *choice, wk_str text, const char *reason) {
     wk_strbuf *const to = &choice->exchange->part;
     wk_write_open(to, '{');
     wk_write_put_whole(to, "index", choice->index);
-    wk_write_key(to, "text");
-    wk_write_string(to, text);
-    wk_write_key(to, "logprobs");
-    if (choice->logprobs.size > 0) {
-        wk_write_raw(to, "{\"content\":[");
-        wk_strbuf_append(to, choice->logprobs.data, choice->logprobs.size);
-        wk_strbuf_text(to, "]}");
-        wk_strbuf_clear(&choice->logprobs);
-    } else {
-        wk_write_null(to);
-    }
-    wk_write_key(to, "finish_reason");
-    if (reason)
-        wk_write_string(to, wk_str_of(reason));
-    else
-        wk_write_null(to);
+    wk_write_put_string(to, "text", text);
+    wk_write_logprobs(choice, choice->logprobs.size > 0, "}");
+    wk_write_put(to, "finish_reason", reason);
     wk_write_close(to, '}');
 }
 
@@ -104,8 +91,7 @@ const wk_style wk_completion_style = {.text = write_text, .end = write_end, .fin
 wick_status wk_answer_completion(wick_exchange *x, wick_error *err) {
     enum { MOST_LOGPROBS = 20 };
     wk_exchange_name(x, "cmpl-");
-    WK_TRY(wk_request_form(x, err));
-    WK_TRY(wk_request_sampling(x, err));
+    WK_TRY(wk_request_generation(x, err));
     WK_TRY(wk_request_bool(x, "echo", &x->echoes, err));
     WK_TRY(wk_request_whole(x, "logprobs", 0, MOST_LOGPROBS, &x->n_top, err));
     x->desc.n_logprobs = x->n_top;

@@ -92,11 +92,21 @@ wick_status wk_answer_tokenize(wick_exchange *x, wick_error *err) {
         if (has_pieces) wk_write_key(to, "id");
         wk_write_whole(to, made.ids[i]);
         if (!has_pieces) continue;
-        wk_write_key(to, "piece");
-        wk_write_string(to, piece);
+        wk_write_put_string(to, "piece", piece);
         wk_write_close(to, '}');
     }
     wk_strbuf_text(to, "]}");
+    wk_exchange_end(x, 200);
+    return WICK_OK;
+}
+
+wick_status wk_answer_count(wick_exchange *x, const char *object, wick_error *err) {
+    WK_TRY(wk_request_chat(x, err));
+    WK_TRY(wk_prompt_of_chat(x, err));
+    wk_write_open(&x->part, '{');
+    if (object) wk_write_put(&x->part, "object", object);
+    wk_write_put_whole(&x->part, "input_tokens", x->prompts[0].n);
+    wk_write_close(&x->part, '}');
     wk_exchange_end(x, 200);
     return WICK_OK;
 }
@@ -121,8 +131,7 @@ wick_status wk_answer_detokenize(wick_exchange *x, wick_error *err) {
     if (text.failed) status = wk_fail_memory(err, text.size, 0, "a text");
     if (status == WICK_OK) {
         wk_write_open(&x->part, '{');
-        wk_write_key(&x->part, "content");
-        wk_write_string(&x->part, (wk_str){text.data, text.size});
+        wk_write_put_string(&x->part, "content", (wk_str){text.data, text.size});
         wk_write_close(&x->part, '}');
         wk_exchange_end(x, 200);
     }
@@ -136,8 +145,7 @@ wick_status wk_answer_template(wick_exchange *x, wick_error *err) {
     wk_str text;
     text.text = wick_prompt_text(x->rendered, &text.size);
     wk_write_open(&x->part, '{');
-    wk_write_key(&x->part, "prompt");
-    wk_write_string(&x->part, text);
+    wk_write_put_string(&x->part, "prompt", text);
     wk_write_close(&x->part, '}');
     wk_exchange_end(x, 200);
     return WICK_OK;

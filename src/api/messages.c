@@ -92,19 +92,6 @@ static void write_message(wk_strbuf *to, const wk_json *message) {
     wk_write_close(to, '}');
 }
 
-static void write_tools(wk_strbuf *to, const wk_json *tools) {
-    wk_write_key(to, "tools");
-    wk_write_open(to, '[');
-    for (const wk_json *tool = tools->child; tool; tool = tool->next) {
-        wk_write_raw(to, "{\"type\":\"function\",\"function\":{");
-        wk_write_put_value(to, "name", wk_json_get(tool, "name"));
-        wk_write_put_value(to, "description", wk_json_get(tool, "description"));
-        wk_write_put_value(to, "parameters", wk_json_get(tool, "input_schema"));
-        wk_strbuf_text(to, "}}");
-    }
-    wk_write_close(to, ']');
-}
-
 static void write_tool_choice(wk_strbuf *to, const wk_json *choice) {
     const wk_json *const type = wk_json_get(choice, "type");
     if (wk_json_is(type, "tool")) {
@@ -121,17 +108,13 @@ static void write_tool_choice(wk_strbuf *to, const wk_json *choice) {
 static void write_request(wk_strbuf *to, const wk_json *body) {
     static const char *const same[] = {"temperature", "top_p", "top_k", "max_tokens", "stream"};
     const wk_json *const system = wk_json_get(body, "system");
-    const wk_json *const tools = wk_json_get(body, "tools");
     const wk_json *const choice = wk_json_get(body, "tool_choice");
     const wk_json *const thinking = wk_json_get(wk_json_get(body, "thinking"), "type");
     wk_write_open(to, '{');
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         wk_write_put_value(to, same[i], wk_json_get(body, same[i]));
     wk_write_put_value(to, "stop", wk_json_get(body, "stop_sequences"));
-    if (tools && tools->kind == WK_JSON_ARRAY)
-        write_tools(to, tools);
-    else
-        wk_write_put_value(to, "tools", tools); /* which is refused */
+    wk_write_functions(to, wk_json_get(body, "tools"), "input_schema");
     write_tool_choice(to, choice);
     if (thinking) {
         wk_write_key(to, "chat_template_kwargs");
@@ -212,13 +195,8 @@ static void open_message(wick_exchange *x) {
 static void close_message(wick_exchange *x, const char *reason) {
     wk_strbuf *const to = &x->part;
     wk_write_close(to, ']');
-    wk_write_key(to, "stop_reason");
-    if (reason)
-        wk_write_string(to, wk_str_of(reason));
-    else
-        wk_write_null(to);
-    wk_write_key(to, "stop_sequence");
-    wk_write_null(to);
+    wk_write_put(to, "stop_reason", reason);
+    wk_write_put(to, "stop_sequence", NULL);
     write_usage(x, x->choices->stats.n_generated);
     wk_write_close(to, '}');
 }
@@ -262,8 +240,7 @@ static void write_block(wk_strbuf *to, wk_block_kind kind, const wk_choice *choi
     default:
         wk_write_put(to, "type", "tool_use");
         wk_write_put(to, "id", id);
-        wk_write_key(to, "name");
-        wk_write_string(to, call->name);
+        wk_write_put_string(to, "name", call->name);
         wk_write_key(to, "input");
     }
 }
@@ -297,8 +274,7 @@ static void write_delta(wk_choice *choice, const char *type, const char *key, wk
     wk_write_key(to, "delta");
     wk_write_open(to, '{');
     wk_write_put(to, "type", type);
-    wk_write_key(to, key);
-    wk_write_string(to, text);
+    wk_write_put_string(to, key, text);
     wk_write_close(to, '}');
     close_event(choice->exchange, event);
 }
@@ -334,8 +310,7 @@ static void write_whole_text(wk_strbuf *to, const wk_strbuf *text, const char *t
     if (text->size == 0) return;
     wk_write_open(to, '{');
     wk_write_put(to, "type", type);
-    wk_write_key(to, key);
-    wk_write_string(to, (wk_str){text->data, text->size});
+    wk_write_put_string(to, key, (wk_str){text->data, text->size});
     if (strcmp(type, "thinking") == 0) wk_write_put(to, "signature", "");
     wk_write_close(to, '}');
 }
@@ -346,8 +321,7 @@ static void finish_stream(wick_exchange *x) {
     wk_write_key(to, "delta");
     wk_write_open(to, '{');
     wk_write_put(to, "stop_reason", stop_reason(x->choices));
-    wk_write_key(to, "stop_sequence");
-    wk_write_null(to);
+    wk_write_put(to, "stop_sequence", NULL);
     wk_write_close(to, '}');
     write_usage(x, x->choices->stats.n_generated);
     close_event(x, delta);
@@ -388,19 +362,12 @@ wick_status wk_answer_messages(wick_exchange *x, wick_error *err) {
     const bool has_limit = wk_json_get(x->body, "max_tokens") != NULL;
     WK_TRY(take_request(x, err));
     if (!has_limit) return wk_fail(err, WICK_ERR_VALUE, "max_tokens: field required");
-    WK_TRY(wk_request_form(x, err));
-    WK_TRY(wk_request_sampling(x, err));
+    WK_TRY(wk_request_generation(x, err));
     WK_TRY(wk_request_chat(x, err));
     return wk_prompt_of_chat(x, err);
 }
 
 wick_status wk_answer_count_tokens(wick_exchange *x, wick_error *err) {
     WK_TRY(take_request(x, err));
-    WK_TRY(wk_request_chat(x, err));
-    WK_TRY(wk_prompt_of_chat(x, err));
-    wk_write_open(&x->part, '{');
-    wk_write_put_whole(&x->part, "input_tokens", x->prompts[0].n);
-    wk_write_close(&x->part, '}');
-    wk_exchange_end(x, 200);
-    return WICK_OK;
+    return wk_answer_count(x, NULL, err);
 }

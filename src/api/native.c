@@ -78,8 +78,7 @@ static void write_end_of(wk_choice *choice, wk_str text) {
     wk_strbuf *const to = &x->part;
     wk_write_open(to, '{');
     wk_write_put_whole(to, "index", choice->index);
-    wk_write_key(to, "content");
-    wk_write_string(to, text);
+    wk_write_put_string(to, "content", text);
     wk_write_raw(to, "\"tokens\":[],\"id_slot\":0,\"stop\":true,\"has_new_line\":");
     wk_strbuf_text(to, text.size > 0 && memchr(text.text, '\n', text.size) ? "true" : "false");
     wk_write_put(to, "model", x->api->name);
@@ -106,8 +105,7 @@ static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
     }
     wk_write_open(&x->part, '{');
     wk_write_put_whole(&x->part, "index", choice->index);
-    wk_write_key(&x->part, "content");
-    wk_write_string(&x->part, text);
+    wk_write_put_string(&x->part, "content", text);
     wk_write_raw(&x->part, "\"tokens\":[],\"stop\":false,\"id_slot\":0");
     wk_write_put_whole(&x->part, "tokens_evaluated", choice->prompt->n);
     write_probabilities(&x->part, choice);
@@ -137,8 +135,7 @@ const wk_style wk_native_style = {.text = write_text, .end = write_end, .finish 
 
 wick_status wk_answer_native(wick_exchange *x, wick_error *err) {
     enum { MOST_PROBABILITIES = 1024 };
-    WK_TRY(wk_request_form(x, err));
-    WK_TRY(wk_request_sampling(x, err));
+    WK_TRY(wk_request_generation(x, err));
     WK_TRY(wk_request_whole(x, "n_probs", 0, MOST_PROBABILITIES, &x->n_top, err));
     x->desc.n_logprobs = x->n_top;
     x->has_logprobs = x->n_top > 0;

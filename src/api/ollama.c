@@ -122,15 +122,13 @@ static void close_line(wick_exchange *x, bool is_done) {
 static void write_said(wick_exchange *x, wk_str content, wk_str thinking, wk_str calls) {
     wk_strbuf *const to = &x->part;
     if (is_prompt(x)) {
-        wk_write_key(to, "response");
-        wk_write_string(to, content);
+        wk_write_put_string(to, "response", content);
         if (thinking.size > 0) wk_write_key(to, "thinking");
         if (thinking.size > 0) wk_write_string(to, thinking);
         return;
     }
     wk_write_raw(to, "\"message\":{\"role\":\"assistant\"");
-    wk_write_key(to, "content");
-    wk_write_string(to, content);
+    wk_write_put_string(to, "content", content);
     if (thinking.size > 0) wk_write_key(to, "thinking");
     if (thinking.size > 0) wk_write_string(to, thinking);
     if (calls.size > 0) {
@@ -160,8 +158,7 @@ static void write_call(wk_choice *choice, const wk_tool_call *call) {
     const wk_str none = {.size = 0};
     wk_strbuf *const to = &choice->calls;
     wk_write_raw(to, "{\"function\":{");
-    wk_write_key(to, "name");
-    wk_write_string(to, call->name);
+    wk_write_put_string(to, "name", call->name);
     wk_write_key(to, "arguments");
     wk_write_raw(to, "");
     wk_strbuf_append(to, call->arguments.text, call->arguments.size);
@@ -222,8 +219,7 @@ static const wk_style raw_style = {.stream_type = "application/x-ndjson",
 
 static wick_status answer(wick_exchange *x, bool is_raw, wick_error *err) {
     WK_TRY(wk_request_translate(x, is_prompt(x) ? write_prompt : write_chat, err));
-    WK_TRY(wk_request_form(x, err));
-    WK_TRY(wk_request_sampling(x, err));
+    WK_TRY(wk_request_generation(x, err));
     WK_TRY(wk_request_chat(x, err)); /* also for response_format */
     return is_raw ? wk_prompts_of_texts(x, wk_json_get(x->body, "prompt"), err)
                   : wk_prompt_of_chat(x, err);

@@ -55,6 +55,23 @@ wick_status wk_request_translate(wick_exchange *x,
     return status;
 }
 
+void wk_write_functions(wk_strbuf *to, const wk_json *tools, const char *schema) {
+    if (!tools || tools->kind != WK_JSON_ARRAY) {
+        wk_write_put_value(to, "tools", tools); /* which is refused */
+        return;
+    }
+    wk_write_key(to, "tools");
+    wk_write_open(to, '[');
+    for (const wk_json *tool = tools->child; tool; tool = tool->next) {
+        wk_write_raw(to, "{\"type\":\"function\",\"function\":{");
+        wk_write_put_value(to, "name", wk_json_get(tool, "name"));
+        wk_write_put_value(to, "description", wk_json_get(tool, "description"));
+        wk_write_put_value(to, "parameters", wk_json_get(tool, schema));
+        wk_strbuf_text(to, "}}");
+    }
+    wk_write_close(to, ']');
+}
+
 /* ---- Sampling ---- */
 
 typedef struct number_field {
@@ -230,7 +247,20 @@ static wick_status read_grammar(wick_exchange *x, wick_error *err) {
     return schema ? set_schema(x, schema, err) : WICK_OK;
 }
 
-wick_status wk_request_sampling(wick_exchange *x, wick_error *err) {
+static wick_status read_form(wick_exchange *x, wick_error *err) {
+    enum { MOST = 128 };
+    x->n = 1;
+    WK_TRY(wk_request_bool(x, "stream", &x->is_stream, err));
+    WK_TRY(wk_request_whole(x, "n", 1, MOST, &x->n, err));
+    const wk_json *const options = field(x, "stream_options");
+    if (options && options->kind != WK_JSON_OBJECT)
+        return wk_fail(err, WICK_ERR_VALUE, "stream_options must be an object");
+    const wk_json *const includes = wk_json_get(options, "include_usage");
+    x->includes_usage = includes && includes->kind == WK_JSON_BOOL && includes->boolean;
+    return WICK_OK;
+}
+
+static wick_status read_sampling(wick_exchange *x, wick_error *err) {
     x->desc = x->api->session;
     WK_TRY(read_numbers(x, err));
     WK_TRY(read_mirostat(x, err));
@@ -244,17 +274,9 @@ wick_status wk_request_sampling(wick_exchange *x, wick_error *err) {
     return wk_request_bool(x, "ignore_eos", &x->desc.ignore_end, err);
 }
 
-wick_status wk_request_form(wick_exchange *x, wick_error *err) {
-    enum { MOST = 128 };
-    x->n = 1;
-    WK_TRY(wk_request_bool(x, "stream", &x->is_stream, err));
-    WK_TRY(wk_request_whole(x, "n", 1, MOST, &x->n, err));
-    const wk_json *const options = field(x, "stream_options");
-    if (options && options->kind != WK_JSON_OBJECT)
-        return wk_fail(err, WICK_ERR_VALUE, "stream_options must be an object");
-    const wk_json *const includes = wk_json_get(options, "include_usage");
-    x->includes_usage = includes && includes->kind == WK_JSON_BOOL && includes->boolean;
-    return WICK_OK;
+wick_status wk_request_generation(wick_exchange *x, wick_error *err) {
+    WK_TRY(read_form(x, err));
+    return read_sampling(x, err);
 }
 
 /* ---- Messages ---- */

@@ -54,33 +54,16 @@ static void write_messages(wk_strbuf *to, const wk_json *body) {
     wk_write_close(to, ']');
 }
 
-static void write_tools(wk_strbuf *to, const wk_json *tools) {
-    wk_write_key(to, "tools");
-    wk_write_open(to, '[');
-    for (const wk_json *tool = tools->child; tool; tool = tool->next) {
-        wk_write_raw(to, "{\"type\":\"function\",\"function\":{");
-        wk_write_put_value(to, "name", wk_json_get(tool, "name"));
-        wk_write_put_value(to, "description", wk_json_get(tool, "description"));
-        wk_write_put_value(to, "parameters", wk_json_get(tool, "parameters"));
-        wk_strbuf_text(to, "}}");
-    }
-    wk_write_close(to, ']');
-}
-
 static void write_request(wk_strbuf *to, const wk_json *body) {
     static const char *const same[] = {"temperature", "top_p",  "top_k",      "min_p",
                                        "seed",        "stream", "tool_choice"};
-    const wk_json *const tools = wk_json_get(body, "tools");
     const wk_json *const effort = wk_json_get(wk_json_get(body, "reasoning"), "effort");
     wk_write_open(to, '{');
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         wk_write_put_value(to, same[i], wk_json_get(body, same[i]));
     wk_write_put_value(to, "max_tokens", wk_json_get(body, "max_output_tokens"));
     wk_write_put_value(to, "response_format", wk_json_get(wk_json_get(body, "text"), "format"));
-    if (tools && tools->kind == WK_JSON_ARRAY)
-        write_tools(to, tools);
-    else
-        wk_write_put_value(to, "tools", tools); /* which is refused */
+    wk_write_functions(to, wk_json_get(body, "tools"), "parameters");
     if (effort && effort->kind == WK_JSON_STRING) {
         wk_write_key(to, "chat_template_kwargs");
         wk_write_open(to, '{');
@@ -216,8 +199,7 @@ static void write_part(wk_strbuf *to, const wk_choice *choice) {
     const bool is_reasoning = choice->block == WK_BLOCK_REASONING;
     wk_write_open(to, '{');
     wk_write_put(to, "type", is_reasoning ? "reasoning_text" : "output_text");
-    wk_write_key(to, "text");
-    wk_write_string(to, (wk_str){choice->content.data, choice->content.size});
+    wk_write_put_string(to, "text", (wk_str){choice->content.data, choice->content.size});
     if (!is_reasoning) wk_write_raw(to, "\"annotations\":[],\"logprobs\":[]");
     wk_write_close(to, '}');
 }
@@ -233,10 +215,8 @@ static void write_output(wk_strbuf *to, const wk_choice *choice, const wk_tool_c
     if (choice->block == WK_BLOCK_CALL) {
         wk_write_put(to, "type", "function_call");
         wk_write_put(to, "call_id", id);
-        wk_write_key(to, "name");
-        wk_write_string(to, call->name);
-        wk_write_key(to, "arguments");
-        wk_write_string(to, is_over ? call->arguments : wk_str_of(""));
+        wk_write_put_string(to, "name", call->name);
+        wk_write_put_string(to, "arguments", is_over ? call->arguments : wk_str_of(""));
         wk_write_close(to, '}');
         return;
     }
@@ -268,8 +248,7 @@ static void send_part(wk_choice *choice, const char *type) {
 /* text of the kind of the item: "delta" of it, or all of it. */
 static void send_text(wk_choice *choice, const char *type, const char *key, wk_str text) {
     wk_strbuf *const to = open_item_event(choice, type, choice->block != WK_BLOCK_CALL);
-    wk_write_key(to, key);
-    wk_write_string(to, text);
+    wk_write_put_string(to, key, text);
     if (choice->block == WK_BLOCK_TEXT) wk_write_raw(to, "\"logprobs\":[]");
     close_event(choice->exchange, type);
 }
@@ -320,10 +299,8 @@ static void write_call(wk_choice *choice, const wk_tool_call *call) {
         send_item(choice, "response.output_item.added", call, false);
         send_text(choice, "response.function_call_arguments.delta", "delta", call->arguments);
         wk_strbuf *const to = open_item_event(choice, done, false);
-        wk_write_key(to, "name");
-        wk_write_string(to, call->name);
-        wk_write_key(to, "arguments");
-        wk_write_string(to, call->arguments);
+        wk_write_put_string(to, "name", call->name);
+        wk_write_put_string(to, "arguments", call->arguments);
         close_event(choice->exchange, done);
         send_item(choice, "response.output_item.done", call, true);
     }
@@ -373,20 +350,12 @@ static wick_status take_request(wick_exchange *x, wick_error *err) {
 
 wick_status wk_answer_responses(wick_exchange *x, wick_error *err) {
     WK_TRY(take_request(x, err));
-    WK_TRY(wk_request_form(x, err));
-    WK_TRY(wk_request_sampling(x, err));
+    WK_TRY(wk_request_generation(x, err));
     WK_TRY(wk_request_chat(x, err));
     return wk_prompt_of_chat(x, err);
 }
 
 wick_status wk_answer_input_tokens(wick_exchange *x, wick_error *err) {
     WK_TRY(take_request(x, err));
-    WK_TRY(wk_request_chat(x, err));
-    WK_TRY(wk_prompt_of_chat(x, err));
-    wk_write_open(&x->part, '{');
-    wk_write_put(&x->part, "object", "response.input_tokens");
-    wk_write_put_whole(&x->part, "input_tokens", x->prompts[0].n);
-    wk_write_close(&x->part, '}');
-    wk_exchange_end(x, 200);
-    return WICK_OK;
+    return wk_answer_count(x, "response.input_tokens", err);
 }

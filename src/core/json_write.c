@@ -117,8 +117,17 @@ void wk_write_value(wk_strbuf *to, const wk_json *value) {
 }
 
 void wk_write_put(wk_strbuf *to, const char *key, const char *text) {
+    if (text) {
+        wk_write_put_string(to, key, wk_str_of(text));
+    } else {
+        wk_write_key(to, key);
+        wk_write_null(to);
+    }
+}
+
+void wk_write_put_string(wk_strbuf *to, const char *key, wk_str text) {
     wk_write_key(to, key);
-    wk_write_string(to, wk_str_of(text));
+    wk_write_string(to, text);
 }
 
 void wk_write_put_whole(wk_strbuf *to, const char *key, uint64_t value) {
