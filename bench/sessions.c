@@ -9,34 +9,18 @@
  * (3). */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
-#include "device_options.h"
+#include "session_bench.h"
 
-#include <wick/wick.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST_SESSIONS = 256, MOST_ROUNDS = 64 };
 
 typedef struct setup {
     wick_model *model;
     wick_session *sessions[MOST_SESSIONS];
-    uint32_t n_sessions, n_prompt, n_tokens;
+    const char *counts; /* of sessions, with commas */
+    uint32_t n_sessions, n_prompt, n_tokens, n_rounds;
 } setup;
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static void check(wick_status status, const wick_error *error) {
-    if (status >= 0) return;
-    fprintf(stderr, "sessions: %s\n", error->message);
-    exit(1);
-}
 
 static void open_sessions(setup *s) {
     wick_model_info info;
@@ -91,15 +75,10 @@ static double measure(setup *s) {
     return (double)s->n_sessions * s->n_tokens / spent;
 }
 
-static int by_size(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static void run(setup *s, uint32_t n_rounds, const char *counts) {
+static void run(setup *s) {
     double one = 0;
     printf("sessions   tokens/s   of one   ms a step\n");
-    for (const char *at = counts; *at; at += strspn(at, ",")) {
+    for (const char *at = s->counts; *at; at += strspn(at, ",")) {
         char *end;
         const unsigned long n = strtoul(at, &end, 10);
         if (end == at || n < 1 || n > MOST_SESSIONS) {
@@ -109,63 +88,34 @@ static void run(setup *s, uint32_t n_rounds, const char *counts) {
         at = end;
         double rates[MOST_ROUNDS];
         s->n_sessions = (uint32_t)n;
-        for (uint32_t i = 0; i < n_rounds; i++) rates[i] = measure(s);
-        qsort(rates, n_rounds, sizeof *rates, by_size);
-        const double rate = rates[n_rounds / 2];
+        for (uint32_t i = 0; i < s->n_rounds; i++) rates[i] = measure(s);
+        const double rate = median(rates, s->n_rounds);
         if (one == 0) one = rate / (double)n;
         printf("%8lu %10.1f %8.2f %11.2f\n", n, rate, rate / one, 1e3 * (double)n / rate);
         fflush(stdout);
     }
 }
 
-static uint32_t number(const char *text) {
-    const long n = atol(text);
-    return n < 1 ? 1 : n > 4096 ? 4096 : (uint32_t)n;
-}
-
-static bool parse_own(setup *s, const char *name, const char *text, const char **counts,
-                      uint32_t *n_rounds) {
+static bool parse_own(void *given, const char *name, const char *text) {
+    setup *const s = given;
     if (strcmp(name, "-s") == 0)
-        *counts = text;
+        s->counts = text;
     else if (strcmp(name, "-p") == 0)
-        s->n_prompt = number(text);
+        s->n_prompt = number_in(text, 1, 4096);
     else if (strcmp(name, "-n") == 0)
-        s->n_tokens = number(text);
+        s->n_tokens = number_in(text, 1, 4096);
     else if (strcmp(name, "-r") == 0)
-        *n_rounds = number(text) < MOST_ROUNDS ? number(text) : MOST_ROUNDS;
+        s->n_rounds = number_in(text, 1, MOST_ROUNDS);
     else
         return false;
     return true;
 }
 
 int main(int argc, char **argv) {
-    setup s = {.n_prompt = 16, .n_tokens = 64};
-    const char *path = NULL, *counts = "1,2,4,8,16,32";
-    uint32_t n_rounds = 3;
-    wick_device_desc desc = {.math = WICK_MATH_FAST};
-    for (int i = 1; i < argc; i++) {
-        const bool is_pair = i + 1 < argc;
-        if (parse_webgpu(argc, argv, &i, &desc.webgpu)) continue;
-        if (argv[i][0] != '-' && !path)
-            path = argv[i];
-        else if (is_pair && (parse_own(&s, argv[i], argv[i + 1], &counts, &n_rounds) ||
-                             parse_device_pair(&desc, argv[i], argv[i + 1])))
-            i++;
-        else
-            path = NULL, i = argc;
-    }
-    if (!path)
-        return fprintf(stderr,
-                       "usage: sessions MODEL.gguf [-s 1,2,4] [-p PROMPT] [-n TOKENS] "
-                       "[-r ROUNDS] [--backend NAME] [--isa NAME] [--threads N] " WEBGPU_USAGE
-                       "\n"),
-               2;
-    wick_device *device = NULL;
-    wick_error error = {0};
-    check(wick_device_open(&desc, &device, &error), &error);
-    check(wick_model_open(device, path, NULL, &s.model, &error), &error);
-    run(&s, n_rounds, counts);
-    wick_model_close(s.model);
-    wick_device_close(device);
+    setup s = {.n_prompt = 16, .n_tokens = 64, .n_rounds = 3, .counts = "1,2,4,8,16,32"};
+    s.model =
+        open_model(argc, argv, parse_own, &s, "[-s 1,2,4] [-p PROMPT] [-n TOKENS] [-r ROUNDS]");
+    run(&s);
+    close_model(s.model);
     return 0;
 }

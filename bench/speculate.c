@@ -9,14 +9,9 @@
  * is not counted; rates are medians of the rounds (3), whose runs alternate. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
-#include "device_options.h"
+#include "session_bench.h"
 
-#include <wick/wick.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST_ROUNDS = 64, N_BEGUN = 40 /* words of the repetition that the prompt has */ };
 
@@ -30,18 +25,6 @@ typedef struct outcome {
     double rate;
     uint32_t n_drafted, n_accepted, *ids;
 } outcome;
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static void check(wick_status status, const wick_error *error) {
-    if (status >= 0) return;
-    fprintf(stderr, "speculate: %s\n", error->message);
-    exit(1);
-}
 
 /* --- The texts --- */
 
@@ -116,11 +99,6 @@ static outcome generate(const setup *s, const char *prompt, wick_session_desc de
     return found;
 }
 
-static int by_size(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Whether both gave the same tokens. */
 static bool compare(const setup *s, const char *name, const char *prompt, wick_session_desc desc) {
     double without[MOST_ROUNDS], with[MOST_ROUNDS];
@@ -139,9 +117,7 @@ static bool compare(const setup *s, const char *name, const char *prompt, wick_s
         free(a.ids);
         free(b.ids);
     }
-    qsort(without, s->n_rounds, sizeof *without, by_size);
-    qsort(with, s->n_rounds, sizeof *with, by_size);
-    const double slow = without[s->n_rounds / 2], fast = with[s->n_rounds / 2];
+    const double slow = median(without, s->n_rounds), fast = median(with, s->n_rounds);
     printf("%-10s %10.1f %10.1f %8.2f %9u %9u   %s\n", name, slow, fast, fast / slow, n_drafted,
            n_accepted, is_same ? "same" : "DIFFERENT");
     fflush(stdout);
@@ -160,17 +136,16 @@ static bool run(const setup *s) {
     return is_same;
 }
 
-static bool parse_own(setup *s, const char *name, const char *text) {
-    const long n = atol(text);
-    const uint32_t number = n < 1 ? 1 : n > 4096 ? 4096 : (uint32_t)n;
+static bool parse_own(void *given, const char *name, const char *text) {
+    setup *const s = given;
     if (strcmp(name, "-f") == 0)
         s->file = text;
     else if (strcmp(name, "-w") == 0)
-        s->n_words = number;
+        s->n_words = number_in(text, 1, 4096);
     else if (strcmp(name, "-n") == 0)
-        s->n_tokens = number;
+        s->n_tokens = number_in(text, 1, 4096);
     else if (strcmp(name, "-r") == 0)
-        s->n_rounds = number < MOST_ROUNDS ? number : MOST_ROUNDS;
+        s->n_rounds = number_in(text, 1, MOST_ROUNDS);
     else
         return false;
     return true;
@@ -178,30 +153,8 @@ static bool parse_own(setup *s, const char *name, const char *text) {
 
 int main(int argc, char **argv) {
     setup s = {.file = "docs/architecture.md", .n_words = 1000, .n_tokens = 512, .n_rounds = 3};
-    const char *path = NULL;
-    wick_device_desc desc = {.math = WICK_MATH_FAST};
-    for (int i = 1; i < argc; i++) {
-        const bool is_pair = i + 1 < argc;
-        if (parse_webgpu(argc, argv, &i, &desc.webgpu)) continue;
-        if (argv[i][0] != '-' && !path)
-            path = argv[i];
-        else if (is_pair && (parse_own(&s, argv[i], argv[i + 1]) ||
-                             parse_device_pair(&desc, argv[i], argv[i + 1])))
-            i++;
-        else
-            path = NULL, i = argc;
-    }
-    if (!path)
-        return fprintf(stderr,
-                       "usage: speculate MODEL.gguf [-f FILE] [-w WORDS] [-n TOKENS] [-r ROUNDS] "
-                       "[--backend NAME] [--isa NAME] [--threads N] " WEBGPU_USAGE "\n"),
-               2;
-    wick_device *device = NULL;
-    wick_error error = {0};
-    check(wick_device_open(&desc, &device, &error), &error);
-    check(wick_model_open(device, path, NULL, &s.model, &error), &error);
+    s.model = open_model(argc, argv, parse_own, &s, "[-f FILE] [-w WORDS] [-n TOKENS] [-r ROUNDS]");
     const bool is_same = run(&s);
-    wick_model_close(s.model);
-    wick_device_close(device);
+    close_model(s.model);
     return is_same ? 0 : 1;
 }

@@ -9,14 +9,9 @@
  * times are medians of the rounds (3). */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
-#include "device_options.h"
+#include "session_bench.h"
 
-#include <wick/wick.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { N_ANSWER = 16, N_NEW = 16, MOST_ROUNDS = 64, MOST_TOKENS = 65536 };
 
@@ -24,18 +19,6 @@ typedef struct setup {
     wick_model *model;
     uint32_t n_prompt, n_long, n_rounds, n_vocab;
 } setup;
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static void check(wick_status status, const wick_error *error) {
-    if (status >= 0) return;
-    fprintf(stderr, "turns: %s\n", error->message);
-    exit(1);
-}
 
 static void check_session(const wick_session *session, wick_status status) {
     wick_error error = {0};
@@ -70,16 +53,6 @@ static wick_event next(wick_session *session) {
     return event;
 }
 
-static double by_rank(double *times, uint32_t n) {
-    for (uint32_t i = 1; i < n; i++)
-        for (uint32_t k = i; k > 0 && times[k] < times[k - 1]; k--) {
-            const double less = times[k];
-            times[k] = times[k - 1];
-            times[k - 1] = less;
-        }
-    return times[n / 2];
-}
-
 /* Of n ids; what it generates follows them. */
 static wick_session_stats run_turn(const setup *s, uint32_t *ids, uint32_t n) {
     wick_session *const session = open_session(s, n, false);
@@ -107,7 +80,7 @@ static void measure_turns(const setup *s) {
         n_reused = stats.n_reused;
         free(more);
     }
-    const double a = by_rank(first, s->n_rounds), b = by_rank(second, s->n_rounds);
+    const double a = median(first, s->n_rounds), b = median(second, s->n_rounds);
     printf("first token after %u tokens: %.1f ms; second turn, %u of %u tokens reused: %.1f ms, "
            "%.1f %%\n",
            s->n_prompt, 1e3 * a, n_reused, s->n_prompt + N_ANSWER + N_NEW, 1e3 * b, 100 * b / a);
@@ -165,51 +138,33 @@ static void measure_gaps(const setup *s) {
         gaps[i] = measure_gap(s, ids);
     }
     free(ids);
-    const double chunk = by_rank(chunks, s->n_rounds), gap = by_rank(gaps, s->n_rounds);
+    const double chunk = median(chunks, s->n_rounds), gap = median(gaps, s->n_rounds);
     printf("while another session reads %u tokens: longest gap %.1f ms, longest chunk alone %.1f "
            "ms, %.2f\n",
            s->n_long, 1e3 * gap, 1e3 * chunk, gap / chunk);
 }
 
-static bool parse_own(setup *s, const char *name, const char *text) {
-    uint32_t *const to = strcmp(name, "-p") == 0   ? &s->n_prompt
-                         : strcmp(name, "-l") == 0 ? &s->n_long
-                         : strcmp(name, "-r") == 0 ? &s->n_rounds
-                                                   : NULL;
-    const long n = atol(text), most = to == &s->n_rounds ? MOST_ROUNDS : MOST_TOKENS;
-    if (to) *to = (uint32_t)(n < 0 ? 0 : n > most ? most : n);
-    return to != NULL;
+static bool parse_own(void *given, const char *name, const char *text) {
+    setup *const s = given;
+    if (strcmp(name, "-p") == 0)
+        s->n_prompt = number_in(text, 0, MOST_TOKENS);
+    else if (strcmp(name, "-l") == 0)
+        s->n_long = number_in(text, 0, MOST_TOKENS);
+    else if (strcmp(name, "-r") == 0)
+        s->n_rounds = number_in(text, 1, MOST_ROUNDS);
+    else
+        return false;
+    return true;
 }
 
 int main(int argc, char **argv) {
     setup s = {.n_prompt = 1500, .n_long = 4000, .n_rounds = 3};
-    const char *path = NULL;
-    wick_device_desc desc = {.math = WICK_MATH_FAST};
-    for (int i = 1; i < argc; i++) {
-        const bool is_pair = i + 1 < argc;
-        if (parse_webgpu(argc, argv, &i, &desc.webgpu)) continue;
-        if (argv[i][0] != '-' && !path)
-            path = argv[i];
-        else if (is_pair && (parse_own(&s, argv[i], argv[i + 1]) ||
-                             parse_device_pair(&desc, argv[i], argv[i + 1])))
-            i++;
-        else
-            path = NULL, i = argc;
-    }
-    if (!path || s.n_rounds == 0)
-        return fprintf(stderr, "usage: turns MODEL.gguf [-p PROMPT] [-l LONG] [-r ROUNDS] "
-                               "[--backend NAME] [--isa NAME] [--threads N] " WEBGPU_USAGE "\n"),
-               2;
-    wick_device *device = NULL;
-    wick_error error = {0};
     wick_model_info info;
-    check(wick_device_open(&desc, &device, &error), &error);
-    check(wick_model_open(device, path, NULL, &s.model, &error), &error);
+    s.model = open_model(argc, argv, parse_own, &s, "[-p PROMPT] [-l LONG] [-r ROUNDS]");
     wick_model_get_info(s.model, &info);
     s.n_vocab = info.n_vocab;
     if (s.n_prompt > 0) measure_turns(&s);
     if (s.n_long > 16) measure_gaps(&s);
-    wick_model_close(s.model);
-    wick_device_close(device);
+    close_model(s.model);
     return 0;
 }
