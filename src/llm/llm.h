@@ -18,6 +18,9 @@ enum {
     WK_BLOCK_SIZE = 64,
 };
 
+static inline uint32_t wk_smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static inline uint32_t wk_larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
 /* Blocks that n tokens take. */
 static inline uint32_t wk_blocks_for(uint32_t n) {
     return n / WK_BLOCK_SIZE + (n % WK_BLOCK_SIZE != 0);

@@ -158,8 +158,10 @@ bool wk_batch_is_used(const wk_runner *runner, uint32_t n_rows, wk_outputs outpu
 void wk_batch_free_rows(wk_runner *runner);
 uint32_t wk_round_up_to_power(uint32_t n);
 
-/* sequence.c: room for n positions, in blocks that are its own from n_cached on. On failure the
- * device holds the sentence; WICK_PENDING: others need the memory first. */
+/* --- sequence.c --- */
+
+/* Room for n positions, in blocks that are its own from n_cached on. On failure the device holds
+ * the sentence; WICK_PENDING: others need the memory first. */
 wick_status wk_sequence_make_room(wk_sequence *sequence, uint32_t n);
 /* Before a part with guesses: keeps the state of its recurrent layers. On failure the device holds
  * the sentence; WICK_PENDING: there is no room now. */
@@ -167,9 +169,39 @@ wick_status wk_sequence_back_up(wk_sequence *sequence);
 /* Tokens at positions first, ... first + n - 1 are going to be: of layers with a window they take
  * the place of others. */
 void wk_sequence_note_written(wk_sequence *sequence, uint32_t first, uint32_t n);
+/* Of one of its pools: how many blocks or slots n positions take; there will be n, for which others
+ * may give up theirs; those after the first n_kept go back. */
+uint32_t wk_sequence_wanted(const wk_sequence *sequence, int pool, uint32_t n);
+wick_status wk_sequence_reserve_share(wk_sequence *sequence, int pool, uint32_t n);
+void wk_sequence_give_back(wk_sequence *sequence, int pool, uint32_t n_kept);
+/* The block at index becomes its own: a copy where others have it, too. */
+wick_status wk_sequence_own_block(wk_sequence *sequence, uint32_t index);
+/* It has nothing in the cache any more. */
+void wk_sequence_give_all(wk_sequence *sequence);
+/* The one for such sequences, which is made where there is none. */
+wick_status wk_runner_find(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
+                           wick_error *err);
+/* A block for the tree, without dropping anything; WK_NO_BLOCK: there is no room. */
+uint32_t wk_runner_take_block(wk_runner *runner);
+/* Nothing of any sequence is in the cache any more. */
+void wk_runner_forget(wk_runner *runner);
+/* Before the memory of the last batch is used again: rows that may still be wanted become the
+ * sequences' own, or are lost. */
+void wk_runner_keep_rows(wk_runner *runner);
+
+/* --- sequence_prefix.c --- */
+
 /* The tokens ids, of which n are in the cache now, n_before were before: full blocks of them become
  * known to other sequences. */
 void wk_sequence_learn(wk_sequence *sequence, const uint32_t *ids, uint32_t n_before, uint32_t n);
+/* Before it gives up its last block, which is not full: others may find it, unless no text could go
+ * on from it without a snapshot. */
+void wk_sequence_leave_tail(wk_sequence *sequence);
+/* The same of all sequences. */
+void wk_runner_learn_tails(wk_runner *runner);
+/* Before it goes back to n tokens: those of the last block then; blocks before it are in the tree.
+ */
+void wk_sequence_recall_tail(wk_sequence *sequence, uint32_t n);
 /* Of layers that do not keep everything, a snapshot after its tokens ids, which are in the cache.
  */
 void wk_sequence_snapshot(wk_sequence *sequence, const uint32_t *ids);
@@ -179,17 +211,5 @@ uint32_t wk_sequence_until_snapshot(const wk_sequence *sequence);
  * longest beginning of them that is in the cache for any sequence. On failure the device holds the
  * sentence. */
 wick_status wk_sequence_find_prefix(wk_sequence *sequence, const uint32_t *ids, uint32_t n);
-/* The one for such sequences, which is made where there is none. */
-wick_status wk_runner_find(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
-                           wick_error *err);
-/* A block for the tree, without dropping anything; WK_NO_BLOCK: there is no room. */
-uint32_t wk_runner_take_block(wk_runner *runner);
-/* What texts have after their last full blocks becomes known, too. */
-void wk_runner_learn_tails(wk_runner *runner);
-/* Nothing of any sequence is in the cache any more. */
-void wk_runner_forget(wk_runner *runner);
-/* Before the memory of the last batch is used again: rows that may still be wanted become the
- * sequences' own, or are lost. */
-void wk_runner_keep_rows(wk_runner *runner);
 
 #endif

@@ -7,83 +7,22 @@
 #include <assert.h>
 #include <string.h>
 
-enum { SNAPSHOT_TOKENS = 512 }; /* of a prompt, between two snapshots */
-
-static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
-static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
-
 /* --- Shares --- */
 
-static void give_back(wk_sequence *s, int pool, uint32_t n_kept) {
+void wk_sequence_give_back(wk_sequence *sequence, int pool, uint32_t n_kept) {
+    wk_sequence *const s = sequence;
     wk_share *const share = &s->share[pool];
     while (share->n > n_kept) wk_blocks_give(&s->runner->pools[pool], share->ids[--share->n]);
 }
 
-/* --- Prefixes --- */
-
-/* The block at index holds n tokens that others may find from now on; where others had them before,
- * theirs takes its place. */
-static void learn_block(wk_sequence *s, uint32_t index, const uint32_t *ids, uint32_t n) {
-    wk_blocks *const pool = &s->runner->pools[WK_POOL_BLOCKS];
-    uint32_t *const own = s->share[WK_POOL_BLOCKS].ids;
-    const uint32_t parent = index > 0 ? own[index - 1] : WK_NO_BLOCK;
-    const bool was_known = s->runner->prefixes.nodes[own[index]].n > 0;
-    const uint32_t known =
-        wk_prefix_add(&s->runner->prefixes, s->choice.key, parent, ids, n, own[index]);
-    if (known == own[index] && was_known) return;
-    wk_blocks_share(pool, known); /* for the tree, or instead of its own */
-    if (known == own[index]) return;
-    wk_blocks_give(pool, own[index]);
-    own[index] = known;
-}
-
-void wk_sequence_learn(wk_sequence *sequence, const uint32_t *ids, uint32_t n_before, uint32_t n) {
-    wk_sequence *const s = sequence;
-    if (!s->runner->has_prefixes) return;
-    if (n_before == 0) s->is_known = true;
-    for (uint32_t i = n_before; i < n && s->is_known; i++) {
-        s->is_known = ids[i] != WICK_NO_TOKEN;
-        s->tail[i % WK_BLOCK_SIZE] = ids[i];
-        if (s->is_known && (i + 1) % WK_BLOCK_SIZE == 0)
-            learn_block(s, i / WK_BLOCK_SIZE, s->tail, WK_BLOCK_SIZE);
-    }
-}
-
-/* What is left of the text after full blocks. */
-static void learn_tail(wk_sequence *s) {
-    const uint32_t n = s->n_cached % WK_BLOCK_SIZE;
-    if (s->runner->has_prefixes && s->is_known && n > 0)
-        learn_block(s, s->n_cached / WK_BLOCK_SIZE, s->tail, n);
-}
-
-/* The same before the sequence gives it up; without a snapshot no text could go on from it. */
-static void leave_tail(wk_sequence *s) {
-    if (!s->runner->has_snapshots) learn_tail(s);
-}
-
-void wk_runner_learn_tails(wk_runner *runner) {
-    for (wk_sequence *s = runner->sequences; s; s = s->next)
-        if (s->n_running == 0) leave_tail(s);
-}
-
-/* The tokens of the last block after going back to n of them; blocks before it are in the tree. */
-static void recall_tail(wk_sequence *s, uint32_t n) {
-    const uint32_t index = n / WK_BLOCK_SIZE;
-    const bool is_same = index == s->n_cached / WK_BLOCK_SIZE;
-    if (!s->runner->has_prefixes || is_same || n % WK_BLOCK_SIZE == 0) return;
-    const uint32_t block = s->share[WK_POOL_BLOCKS].ids[index];
-    const wk_prefix_node *const node = &s->runner->prefixes.nodes[block];
-    s->is_known = node->n == WK_BLOCK_SIZE;
-    if (s->is_known) memcpy(s->tail, node->tokens, sizeof s->tail);
-}
-
 /* --- Giving back --- */
 
-static void give_all(wk_sequence *s) {
+void wk_sequence_give_all(wk_sequence *sequence) {
+    wk_sequence *const s = sequence;
     s->n_cached -= s->n_ahead; /* what is not known of it is not learned */
     s->n_ahead = 0;
-    leave_tail(s);
-    for (int pool = 0; pool < WK_POOL_COUNT; pool++) give_back(s, pool, 0);
+    wk_sequence_leave_tail(s);
+    for (int pool = 0; pool < WK_POOL_COUNT; pool++) wk_sequence_give_back(s, pool, 0);
     s->n_cached = s->window_begin = s->n_reused = s->wants.n = 0;
     s->snapped = s->branch = 0;
     s->is_held = false;
@@ -98,15 +37,16 @@ static bool drop_prefix(wk_runner *runner) {
 }
 
 void wk_runner_forget(wk_runner *runner) {
-    for (wk_sequence *s = runner->sequences; s; s = s->next) give_all(s);
+    for (wk_sequence *s = runner->sequences; s; s = s->next) wk_sequence_give_all(s);
     while (drop_prefix(runner)) continue;
     wk_snapshots_drop(runner);
 }
 
 /* How much of each pool the sequence has with n positions. */
-static uint32_t wanted(const wk_sequence *s, int pool, uint32_t n) {
+uint32_t wk_sequence_wanted(const wk_sequence *sequence, int pool, uint32_t n) {
+    const wk_sequence *const s = sequence;
     if (pool == WK_POOL_SLOTS) return s->runner->hparams->is_recurrent && n > 0;
-    return pool == WK_POOL_WINDOW ? smaller(wk_blocks_for(n), s->ring_length) : wk_blocks_for(n);
+    return pool == WK_POOL_WINDOW ? wk_smaller(wk_blocks_for(n), s->ring_length) : wk_blocks_for(n);
 }
 
 static uint32_t *room_of(wk_cache_desc *cache, int pool) {
@@ -122,14 +62,14 @@ static uint32_t *room_of(wk_cache_desc *cache, int pool) {
 static uint32_t most_blocks(const wk_runner *runner) {
     uint32_t longest = 1;
     for (const wk_sequence *s = runner->sequences; s; s = s->next)
-        longest = larger(longest, wk_blocks_for(s->context_length));
+        longest = wk_larger(longest, wk_blocks_for(s->context_length));
     uint64_t block_bytes = 0;
     const wk_cache_desc one = {1, WK_BLOCK_SIZE, runner->desc.cache_dtype, 0, 0};
     for (uint32_t i = 0; i < runner->n_stages; i++)
         block_bytes += wk_state_bytes(runner->net, i, &one);
     const uint64_t budget = runner->model->cache_budget;
     if (block_bytes == 0 || budget == 0 || budget / block_bytes > INT32_MAX) return INT32_MAX;
-    return larger(longest, (uint32_t)(budget / block_bytes));
+    return wk_larger(longest, (uint32_t)(budget / block_bytes));
 }
 
 /* A pool gets twice as many as it has, where it may. WICK_PENDING: it may not. */
@@ -177,7 +117,7 @@ static wk_sequence *find_victim(const wk_sequence *s) {
 static bool make_free(wk_sequence *s, int pool) {
     if (pool == WK_POOL_BLOCKS && drop_prefix(s->runner)) return true;
     wk_sequence *const victim = find_victim(s);
-    if (victim) give_all(victim);
+    if (victim) wk_sequence_give_all(victim);
     return victim != NULL;
 }
 
@@ -203,7 +143,8 @@ uint32_t wk_runner_take_block(wk_runner *runner) {
     return WK_NO_BLOCK;
 }
 
-static wick_status reserve_share(wk_sequence *s, int pool, uint32_t n) {
+wick_status wk_sequence_reserve_share(wk_sequence *sequence, int pool, uint32_t n) {
+    wk_sequence *const s = sequence;
     wk_share *const share = &s->share[pool];
     assert(n <= share->capacity);
     while (share->n < n) {
@@ -235,7 +176,8 @@ static bool unlearn_block(wk_runner *runner, uint32_t block) {
 }
 
 /* The block that the next position goes to, where others have it, too: a copy of its own. */
-static wick_status own_block(wk_sequence *s, uint32_t index) {
+wick_status wk_sequence_own_block(wk_sequence *sequence, uint32_t index) {
+    wk_sequence *const s = sequence;
     wk_share *const share = &s->share[WK_POOL_BLOCKS];
     if (index >= share->n ||
         !wk_blocks_is_shared(&s->runner->pools[WK_POOL_BLOCKS], share->ids[index]))
@@ -253,16 +195,16 @@ static wick_status own_block(wk_sequence *s, uint32_t index) {
 
 wick_status wk_sequence_make_room(wk_sequence *sequence, uint32_t n) {
     if (sequence->runner->desc.is_whole) return WICK_OK;
-    WK_TRY(own_block(sequence, sequence->n_cached / WK_BLOCK_SIZE));
+    WK_TRY(wk_sequence_own_block(sequence, sequence->n_cached / WK_BLOCK_SIZE));
     for (int pool = 0; pool < WK_POOL_COUNT; pool++)
-        WK_TRY(reserve_share(sequence, pool, wanted(sequence, pool, n)));
+        WK_TRY(wk_sequence_reserve_share(sequence, pool, wk_sequence_wanted(sequence, pool, n)));
     return WICK_OK;
 }
 
 wick_status wk_sequence_back_up(wk_sequence *sequence) {
     wk_share *const slots = &sequence->share[WK_POOL_SLOTS];
     if (!sequence->runner->hparams->is_recurrent) return WICK_OK;
-    WK_TRY(reserve_share(sequence, WK_POOL_SLOTS, 2));
+    WK_TRY(wk_sequence_reserve_share(sequence, WK_POOL_SLOTS, 2));
     sequence->n_backed_up = sequence->n_cached;
     return copy_cell(sequence->runner, WK_POOL_SLOTS, slots->ids[0], slots->ids[1]);
 }
@@ -327,7 +269,7 @@ uint32_t wk_model_count_known(wick_model *model, const uint32_t *ids, uint32_t n
     uint32_t most = 0;
     for (wk_runner *runner = model->runners; runner; runner = runner->next)
         if (runner->has_prefixes)
-            most = larger(most, wk_prefix_find(&runner->prefixes, 0, ids, n, NULL));
+            most = wk_larger(most, wk_prefix_find(&runner->prefixes, 0, ids, n, NULL));
     return most;
 }
 
@@ -351,7 +293,7 @@ static wick_status check_memory(const wick_model *model, const wk_runner_desc *d
 static wick_status make_shares(wk_sequence *s, wick_error *err) {
     for (int pool = 0; pool < WK_POOL_COUNT; pool++) {
         wk_share *const share = &s->share[pool];
-        const uint32_t n = wanted(s, pool, s->context_length) *
+        const uint32_t n = wk_sequence_wanted(s, pool, s->context_length) *
                            (pool == WK_POOL_SLOTS ? 2 : 1); /* see wk_sequence_back_up */
         if (n == 0 || s->runner->desc.is_whole) continue;
         share->ids = wk_alloc_array(wk_runner_heap(s->runner), n, sizeof *share->ids);
@@ -399,7 +341,7 @@ void wk_sequence_close(wk_sequence *sequence) {
     wk_heap *const heap = wk_runner_heap(runner);
     for (uint32_t i = 0; i < runner->n_parts; i++)
         if (runner->parts[i].sequence == sequence) runner->parts[i].sequence = NULL;
-    give_all(sequence);
+    wk_sequence_give_all(sequence);
     for (int pool = 0; pool < WK_POOL_COUNT; pool++)
         wk_free(heap, sequence->share[pool].ids, sequence->share[pool].capacity * sizeof(uint32_t));
     wk_free(heap, sequence->rows,
@@ -414,7 +356,7 @@ void wk_sequence_close(wk_sequence *sequence) {
 
 /* Blocks of layers with a window and states are written in place: the fork has copies. */
 static wick_status copy_own(wk_sequence *to, const wk_sequence *from, int pool) {
-    WK_TRY(reserve_share(to, pool, from->share[pool].n));
+    WK_TRY(wk_sequence_reserve_share(to, pool, from->share[pool].n));
     for (uint32_t i = 0; i < from->share[pool].n; i++)
         WK_TRY(copy_cell(to->runner, pool, from->share[pool].ids[i], to->share[pool].ids[i]));
     return WICK_OK;
@@ -449,107 +391,9 @@ void wk_sequence_share(wk_sequence *to, wk_sequence *from) {
         to->window_begin = from->window_begin;
         to->snapped = from->snapped;
     } else {
-        give_all(to);
+        wk_sequence_give_all(to);
     }
     wk_model_give_back(runner->model, before);
-}
-
-/* Its blocks become those of a prefix of n tokens; of the last one, where it is not full, a copy,
- * if there is room for it. */
-static wick_status adopt(wk_sequence *s, const uint32_t *blocks, uint32_t n) {
-    wk_blocks *const pool = &s->runner->pools[WK_POOL_BLOCKS];
-    wk_share *const own = &s->share[WK_POOL_BLOCKS];
-    const uint32_t n_blocks = wk_blocks_for(n), n_full = n / WK_BLOCK_SIZE;
-    for (uint32_t i = 0; i < n_blocks; i++) wk_blocks_share(pool, blocks[i]);
-    leave_tail(s);
-    give_back(s, WK_POOL_BLOCKS, 0);
-    memcpy(own->ids, blocks, n_blocks * sizeof *blocks);
-    own->n = n_blocks;
-    s->n_cached = n;
-    s->is_known = true;
-    if (n_full == n_blocks) return WICK_OK;
-    memcpy(s->tail, s->runner->prefixes.nodes[blocks[n_full]].tokens, sizeof s->tail);
-    const wick_status status = own_block(s, n_full);
-    if (status == WICK_OK) return WICK_OK;
-    s->n_cached = n_full * WK_BLOCK_SIZE;
-    give_back(s, WK_POOL_BLOCKS, n_full);
-    if (wk_runner_is_loss(s->runner, status)) return status;
-    *wk_runner_err(s->runner) = (wick_error){.status = WICK_OK};
-    return WICK_OK;
-}
-
-/* What a snapshot has of layers that do not keep everything. */
-static wick_status take_over(wk_sequence *s, const wk_snapshot *snapshot) {
-    WK_TRY(reserve_share(s, WK_POOL_WINDOW, wanted(s, WK_POOL_WINDOW, snapshot->n)));
-    WK_TRY(reserve_share(s, WK_POOL_SLOTS, wanted(s, WK_POOL_SLOTS, snapshot->n)));
-    WK_TRY(wk_snapshot_restore(s, snapshot));
-    s->window_begin = larger(snapshot->begin, wk_sequence_window_room(s, snapshot->n));
-    s->snapped = snapshot->n;
-    return WICK_OK;
-}
-
-/* After its blocks were adopted, with that status: all of it, or the text begins again. */
-static wick_status go_on_from(wk_sequence *s, const wk_snapshot *snapshot, wick_status status) {
-    if (status == WICK_OK) status = WICK_PENDING;
-    if (status == WICK_PENDING && s->n_cached == snapshot->n) status = take_over(s, snapshot);
-    if (status == WICK_OK) return WICK_OK;
-    s->is_known = false; /* of its last block */
-    give_all(s);
-    if (wk_runner_is_loss(s->runner, status)) return status;
-    *wk_runner_err(s->runner) = (wick_error){.status = WICK_OK};
-    return WICK_OK;
-}
-
-/* Where a text goes on from: the first `found` tokens of ids are in blocks. The next snapshot is
- * due where that is further than the last one: other texts have branched off there before. */
-static uint32_t find_snapshot(wk_sequence *s, const uint32_t *ids, uint32_t found,
-                              const wk_snapshot **out) {
-    *out = wk_snapshot_find(s->runner, s->choice.key, ids, found, s->n_cached);
-    const uint32_t n = *out ? (*out)->n : s->n_cached;
-    s->branch = found >= n + WK_LEAST_REUSED ? found : 0;
-    return n;
-}
-
-wick_status wk_sequence_find_prefix(wk_sequence *sequence, const uint32_t *ids, uint32_t n) {
-    wk_sequence *const s = sequence;
-    wk_runner *const runner = s->runner;
-    if (!runner->has_prefixes || n == 0 || wk_blocks_for(n) > s->share[WK_POOL_BLOCKS].capacity)
-        return WICK_OK;
-    uint32_t *const blocks =
-        wk_alloc_array(wk_runner_heap(runner), wk_blocks_for(n) + 1, sizeof *blocks);
-    if (!blocks) return WICK_OK; /* then it is computed */
-    uint32_t found = wk_prefix_find(&runner->prefixes, s->choice.key, ids, n, blocks);
-    const wk_snapshot *snapshot = NULL;
-    if (runner->has_snapshots) found = find_snapshot(s, ids, found, &snapshot);
-    wick_status status = WICK_OK;
-    if (found > s->n_cached) status = adopt(s, blocks, found);
-    if (snapshot) status = go_on_from(s, snapshot, status);
-    wk_free(wk_runner_heap(runner), blocks, (wk_blocks_for(n) + 1) * sizeof *blocks);
-    return status;
-}
-
-/* --- Snapshots --- */
-
-void wk_sequence_snapshot(wk_sequence *sequence, const uint32_t *ids) {
-    wk_sequence *const s = sequence;
-    if (!s->runner->has_snapshots || !s->is_known || s->n_cached < WK_LEAST_REUSED ||
-        s->n_cached == s->snapped)
-        return;
-    learn_tail(s);
-    wk_snapshot_take(s, ids);
-    s->snapped = s->n_cached;
-}
-
-void wk_sequence_end_text(wk_sequence *sequence, const uint32_t *ids) {
-    if (sequence->n_running == 0) wk_sequence_snapshot(sequence, ids);
-}
-
-uint32_t wk_sequence_until_snapshot(const wk_sequence *sequence) {
-    const wk_sequence *const s = sequence;
-    if (!s->runner->has_snapshots) return UINT32_MAX;
-    const uint32_t every = larger(SNAPSHOT_TOKENS, s->chunk_length), n = s->n_cached;
-    const uint32_t due = every - n % every;
-    return s->branch > n ? smaller(due, s->branch - n) : due;
 }
 
 /* --- What it has --- */
@@ -567,19 +411,19 @@ bool wk_sequence_return(wk_sequence *sequence, uint32_t n) {
     assert(n <= sequence->n_cached && (n == 0 || sequence->n_ahead == 0));
     const bool can = wk_sequence_can_return(sequence, n);
     if (!can || n == 0) {
-        give_all(sequence);
+        wk_sequence_give_all(sequence);
     } else {
-        if (n < sequence->n_cached) leave_tail(sequence);
-        recall_tail(sequence, n);
+        if (n < sequence->n_cached) wk_sequence_leave_tail(sequence);
+        wk_sequence_recall_tail(sequence, n);
         if (n < sequence->snapped) sequence->snapped = 0;
         sequence->n_cached = n;
-        give_back(sequence, WK_POOL_BLOCKS, wk_blocks_for(n));
+        wk_sequence_give_back(sequence, WK_POOL_BLOCKS, wk_blocks_for(n));
     }
     return can;
 }
 
 void wk_sequence_choose(wk_sequence *sequence, const wk_choice *choice) {
-    give_all(sequence);
+    wk_sequence_give_all(sequence);
     sequence->choice = *choice;
 }
 
@@ -590,7 +434,7 @@ uint32_t wk_sequence_accept(wk_sequence *sequence, const uint32_t *ids, uint32_t
     wk_share *const slots = &s->share[WK_POOL_SLOTS];
     if (s->n_ahead == 0) return n;
     const uint32_t n_known = s->n_cached - s->n_ahead, end = s->n_cached;
-    const uint32_t n_right = larger(n, n_known);
+    const uint32_t n_right = wk_larger(n, n_known);
     assert(n_right <= end);
     s->n_ahead = 0;
     if (slots->n == 2 && n_right < end) {
@@ -598,14 +442,14 @@ uint32_t wk_sequence_accept(wk_sequence *sequence, const uint32_t *ids, uint32_t
         slots->ids[0] = slots->ids[1];
         slots->ids[1] = spoilt;
         s->n_cached = n_known;
-        recall_tail(s, s->n_backed_up);
+        wk_sequence_recall_tail(s, s->n_backed_up);
         s->n_cached = s->n_backed_up;
     } else {
         wk_sequence_learn(s, ids, n_known, n_right);
         s->n_cached = n_right;
     }
-    give_back(s, WK_POOL_SLOTS, 1);
-    give_back(s, WK_POOL_BLOCKS, wk_blocks_for(s->n_cached));
+    wk_sequence_give_back(s, WK_POOL_SLOTS, 1);
+    wk_sequence_give_back(s, WK_POOL_BLOCKS, wk_blocks_for(s->n_cached));
     return s->n_cached;
 }
 
@@ -672,12 +516,12 @@ wick_status wk_sequence_reserve(wk_sequence *sequence, uint32_t n, wick_error *e
 void wk_sequence_resume(wk_sequence *sequence, uint32_t n, uint32_t window_begin) {
     sequence->is_known = false;
     sequence->n_cached = n;
-    sequence->window_begin = larger(window_begin, wk_sequence_window_room(sequence, n));
+    sequence->window_begin = wk_larger(window_begin, wk_sequence_window_room(sequence, n));
 }
 
 void wk_sequence_note_written(wk_sequence *sequence, uint32_t first, uint32_t n) {
     const uint32_t begin = first > 0 ? sequence->window_begin : 0;
-    sequence->window_begin = larger(begin, wk_sequence_window_room(sequence, first + n));
+    sequence->window_begin = wk_larger(begin, wk_sequence_window_room(sequence, first + n));
 }
 
 void wk_sequence_drop(wk_sequence *sequence) {
@@ -688,7 +532,7 @@ void wk_sequence_drop(wk_sequence *sequence) {
     const wk_hparams *const hparams = sequence->runner->hparams;
     const uint32_t begin = sequence->window_begin;
     if (hparams->is_recurrent || (begin > 0 && begin + hparams->window > sequence->n_cached + 1))
-        give_all(sequence);
+        wk_sequence_give_all(sequence);
 }
 
 /* --- Rows of outputs --- */

@@ -24,8 +24,6 @@ static uint32_t first_of(const wk_image_header *header, const wk_state_part *par
     return part->has_window ? (uint32_t)field(header, WK_IMAGE_WINDOW_BEGIN) : 0;
 }
 
-static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
-
 /* How many of the sequence's blocks from position on lie side by side, n at most. */
 static uint32_t count_neighbours(const wick_session *s, bool has_window, uint32_t position,
                                  uint32_t n) {
@@ -52,11 +50,11 @@ static wk_image_run run_of(const wick_session *s, const wk_state_part *part, uin
     const uint64_t block_bytes = (uint64_t)wk_state_row_bytes(part) * size;
     uint32_t n = block_bytes < WK_IMAGE_PIECE ? (uint32_t)(WK_IMAGE_PIECE / block_bytes) : 1;
     const bool is_kept = block >= room;
-    n = smaller(n, (end - 1) / size + 1 - block);
-    n = is_kept ? count_neighbours(s, part->has_window, position, n) : smaller(n, room - block);
+    n = wk_smaller(n, (end - 1) / size + 1 - block);
+    n = is_kept ? count_neighbours(s, part->has_window, position, n) : wk_smaller(n, room - block);
     return (wk_image_run){
         .part = *part,
-        .n = smaller((block + n) * size, end) - position,
+        .n = wk_smaller((block + n) * size, end) - position,
         .block = is_kept ? wk_sequence_block(s->sequence, position, part->has_window) : 0,
         .n_blocks = n,
         .n_before = position % size,

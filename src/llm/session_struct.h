@@ -56,8 +56,26 @@ struct wick_session {
     uint64_t prompt_ns, generate_ns, first_token_ns, appended_ns;
 };
 
-/* session.c: bytes of n given rows. */
+static inline void wk_session_forget_error(wick_session *session) {
+    session->error = (wick_error){.status = WICK_OK};
+}
+static inline wick_status wk_session_refuse_null(wick_session *session, const char *what) {
+    if (session->failed == WICK_OK) wk_session_forget_error(session); /* else that failure stays */
+    return wk_fail(&session->error, WICK_ERR_ARGUMENT, "%s is NULL", what);
+}
+
+/* session_text.c: bytes of n given rows; the first of them that comes at position n or later. */
 size_t wk_session_given_bytes(const wick_session *session, uint32_t n);
+const float *wk_session_given_from(const wick_session *session, uint32_t n);
+/* session_text.c: the context is full: the first n_keep tokens stay and the newer half of the
+ * others; whole blocks go, where there is one. False: it cannot. */
+bool wk_session_shift(wick_session *session);
+/* session.c: what is being computed gives no result; what it has overwritten is computed again. */
+void wk_session_drop_batch(wick_session *session);
+/* session.c: of its last token. */
+void wk_session_forget_logits(wick_session *session);
+/* session.c: the generation before is over. */
+void wk_session_begin_prompt(wick_session *session);
 /* session.c: takes what a batch that others have begun has given, and no event. */
 void wk_session_absorb(wick_session *session);
 /* session.c: whether its steps have to end a batch before it takes anything. */
@@ -85,8 +103,8 @@ wk_waiting wk_session_waiting(void *session);
 wick_status wk_session_retell(wick_session *session, wick_error *err);
 /* session.c: the context has no room for the next token of the text. */
 bool wk_session_is_full(const wick_session *session);
-/* session.c: what stands before the generated text becomes n ids of the vocabulary, which leave
- * room for the text; it goes on. No batch may be running. */
+/* session_text.c: what stands before the generated text becomes n ids of the vocabulary, which
+ * leave room for the text; it goes on. No batch may be running. */
 void wk_session_replace_prompt(wick_session *session, const uint32_t *ids, uint32_t n);
 
 #endif

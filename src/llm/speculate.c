@@ -3,14 +3,14 @@
 
 #include "llm/session_struct.h"
 
+#include <assert.h>
+
 enum {
     LEAST_MATCH = 2,
     MOST_MATCH = 32, /* longer ones say no more */
     REFUSALS = 128,  /* after that many the prices are measured again */
     FORCED = 7,      /* guesses where it is not asked what pays */
 };
-
-static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 /* Little is believed before much is seen. */
 void wk_speculate_begin(wk_speculation *s, wick_speculate mode) {
@@ -29,7 +29,8 @@ static void look_up(wk_speculation *s, const uint32_t *tokens, uint32_t n) {
     for (uint32_t i = n; i-- > LEAST_MATCH && s->length < MOST_MATCH;) {
         if (tokens[i - 1] != tokens[n - 1] || tokens[i - 2] != tokens[n - 2]) continue;
         uint32_t length = LEAST_MATCH;
-        while (length < smaller(i, MOST_MATCH) && tokens[i - 1 - length] == tokens[n - 1 - length])
+        while (length < wk_smaller(i, MOST_MATCH) &&
+               tokens[i - 1 - length] == tokens[n - 1 - length])
             length++;
         if (length <= s->length) continue;
         s->length = length;
@@ -53,12 +54,12 @@ static void note(wk_speculation *s, uint32_t kind, bool is_hit) {
 }
 
 void wk_speculate_learn(wk_speculation *s, const uint32_t *tokens, uint32_t n) {
-    if (s->at + 1 >= n) s->length = 0; /* the text has become shorter */
+    assert(s->length == 0 || s->at + 1 < n); /* else it was of another text */
     if (s->length > 0) {
         const bool is_hit = tokens[s->at] == tokens[n - 1];
         note(s, size_of(s->length), is_hit);
         s->at++;
-        s->length = is_hit ? smaller(s->length + 1, MOST_MATCH) : 0;
+        s->length = is_hit ? wk_smaller(s->length + 1, MOST_MATCH) : 0;
     }
     if (s->length == 0) look_up(s, tokens, n);
 }
@@ -77,32 +78,33 @@ static double expect(const wk_speculation *s, uint32_t length, uint32_t n) {
 }
 
 static uint32_t class_of(uint32_t n_rows) {
-    uint32_t class = 0;
-    while (UINT32_C(1) << class < n_rows) class ++;
-    return class;
+    uint32_t size_class = 0;
+    while (UINT32_C(1) << size_class < n_rows) size_class++;
+    return size_class;
 }
 
 /* What was not measured yet is tried when it may pay at a quarter more for twice the rows. */
-static double cost_of(const uint64_t *costs, uint32_t class) {
+static double cost_of(const uint64_t *costs, uint32_t size_class) {
     double factor = 1;
-    for (; class > 0 && costs[class] <= WK_COST_SEEN; class --) factor *= 1.25;
-    return factor * (double)costs[class];
+    for (; size_class > 0 && costs[size_class] <= WK_COST_SEEN; size_class--) factor *= 1.25;
+    return factor * (double)costs[size_class];
 }
 
 uint32_t wk_speculate_depth(wk_speculation *s, uint32_t length, double step_ns, uint64_t *costs,
                             uint32_t n_beside, uint32_t most) {
     const uint32_t own = n_beside + 1;
-    if (s->mode != WICK_SPECULATE_AUTO) return smaller(most, FORCED);
+    if (s->mode != WICK_SPECULATE_AUTO) return wk_smaller(most, FORCED);
     if (most == 0 || class_of(own + 1) >= WK_COST_CLASSES || costs[0] <= WK_COST_SEEN) return 0;
     double best = 1.05 * (double)own / cost_of(costs, class_of(own));
     uint32_t n_best = 0;
     bool might_pay = false;
     bool is_known = true; /* else the size is tried, and no larger one yet */
-    for (uint32_t class = class_of(own + 1); class < WK_COST_CLASSES && is_known; class ++) {
-        is_known = costs[class] > WK_COST_SEEN;
-        const uint32_t n = smaller((UINT32_C(1) << class) - own, most);
+    for (uint32_t size_class = class_of(own + 1); size_class < WK_COST_CLASSES && is_known;
+         size_class++) {
+        is_known = costs[size_class] > WK_COST_SEEN;
+        const uint32_t n = wk_smaller((UINT32_C(1) << size_class) - own, most);
         const double tokens = (double)own + expect(s, length, n);
-        const double cost = cost_of(costs, class) + n * step_ns;
+        const double cost = cost_of(costs, size_class) + n * step_ns;
         if (tokens > best * cost) {
             best = tokens / cost;
             n_best = n;
@@ -111,8 +113,8 @@ uint32_t wk_speculate_depth(wk_speculation *s, uint32_t length, double step_ns, 
     }
     /* Measured again after a while: what was slow may have had other reasons. */
     if (n_best == 0 && might_pay && ++s->n_refused % REFUSALS == 0)
-        for (uint32_t class = class_of(own + 1); class < WK_COST_CLASSES; class ++)
-            costs[class] = WK_COST_SEEN;
+        for (uint32_t size_class = class_of(own + 1); size_class < WK_COST_CLASSES; size_class++)
+            costs[size_class] = WK_COST_SEEN;
     return n_best;
 }
 
@@ -120,10 +122,10 @@ uint32_t wk_speculate_depth(wk_speculation *s, uint32_t length, double step_ns, 
 
 /* As many as there is room for: each has to leave one token to choose. */
 static uint32_t most_ahead(const wick_session *s) {
-    const uint32_t most = smaller(s->context_length - s->n_tokens, WK_MOST_AHEAD);
+    const uint32_t most = wk_smaller(s->context_length - s->n_tokens, WK_MOST_AHEAD);
     const uint32_t n_generated = s->n_since_prompt + s->n_shifted;
     if (s->max_tokens == 0) return most;
-    return s->max_tokens > n_generated ? smaller(most, s->max_tokens - n_generated - 1) : 0;
+    return s->max_tokens > n_generated ? wk_smaller(most, s->max_tokens - n_generated - 1) : 0;
 }
 
 /* A run that reaches the end of the text goes on with itself. */
