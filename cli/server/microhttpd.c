@@ -2,12 +2,12 @@
 #define _GNU_SOURCE /* POLLRDHUP */
 
 #include "server.h"
+#include "server/listen.h"
 
 #include <microhttpd.h>
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,8 +16,6 @@
 #include <strings.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -82,8 +80,7 @@ typedef struct peer peer;
 
 struct cli_server {
     struct MHD_Daemon *daemon;
-    int listener;
-    char address[160], socket[108];
+    cli_listener listener;
     const char *const *keys;
     size_t n_keys;
     const char *origins;
@@ -551,76 +548,15 @@ static void end_request(void *given, struct MHD_Connection *connection, void **s
     leave(call);
 }
 
-/* ---- Listening ---- */
+/* ---- Starting and stopping ---- */
 
-static int listen_at(const struct sockaddr *address, socklen_t size) {
-    const int listener = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const int yes = 1;
-    if (listener < 0) return -1;
-    if (address->sa_family != AF_UNIX)
-        setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(listener, address, size) == 0 && listen(listener, SOMAXCONN) == 0) return listener;
-    const int why = errno;
-    close(listener);
-    errno = why;
-    return -1;
-}
-
-/* The socket that a server left which was killed: no server listens at it. */
-static void remove_stale(const struct sockaddr_un *address) {
-    struct stat file;
-    if (stat(address->sun_path, &file) != 0 || !S_ISSOCK(file.st_mode)) return;
-    const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const bool is_stale = probe >= 0 &&
-                          connect(probe, (const struct sockaddr *)address, sizeof *address) != 0 &&
-                          errno == ECONNREFUSED;
-    if (probe >= 0) close(probe);
-    if (is_stale) unlink(address->sun_path);
-}
-
-static int listen_at_path(cli_server *server, const char *path) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    strcpy(address.sun_path, path);
-    remove_stale(&address);
-    const int listener = listen_at((const struct sockaddr *)&address, sizeof address);
-    if (listener < 0) return -1;
-    strcpy(server->socket, path);
-    snprintf(server->address, sizeof server->address, "unix:%s", path);
-    return listener;
-}
-
-static int listen_at_host(cli_server *server, const char *host, uint32_t port) {
-    struct addrinfo *found = NULL;
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-    char service[16];
-    snprintf(service, sizeof service, "%u", port);
-    if (getaddrinfo(host, service, &hints, &found) != 0) {
-        errno = EADDRNOTAVAIL;
-        return -1;
-    }
-    const int listener = listen_at(found->ai_addr, found->ai_addrlen);
-    freeaddrinfo(found);
-    struct sockaddr_storage own;
-    socklen_t size = sizeof own;
-    if (listener < 0 || getsockname(listener, (struct sockaddr *)&own, &size) != 0) return listener;
-    getnameinfo((const struct sockaddr *)&own, size, NULL, 0, service, sizeof service,
-                NI_NUMERICSERV);
-    const char *const format = strchr(host, ':') != NULL ? "http://[%s]:%s" : "http://%s:%s";
-    snprintf(server->address, sizeof server->address, format, host, service);
-    return listener;
-}
-
-const char *cli_server_address(const cli_server *server) { return server->address; }
+const char *cli_server_address(const cli_server *server) { return server->listener.address; }
 
 static void free_server(cli_server *server) {
     pthread_mutex_destroy(&server->lock);
     pthread_cond_destroy(&server->has_come);
     pthread_cond_destroy(&server->has_gone);
-    if (server->socket[0] != '\0') unlink(server->socket);
+    cli_listener_remove(&server->listener);
     free(server);
 }
 
@@ -652,24 +588,25 @@ cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t si
     server->n_keys = desc->n_keys;
     server->timeout = desc->timeout;
     server->origins = desc->origins != NULL ? desc->origins : "*";
-    server->listener = desc->socket != NULL ? listen_at_path(server, desc->socket)
-                                            : listen_at_host(server, desc->host, desc->port);
-    if (server->listener < 0)
+    const bool listens = desc->socket != NULL
+                             ? cli_listen_at_path(&server->listener, desc->socket)
+                             : cli_listen_at_host(&server->listener, desc->host, desc->port);
+    if (!listens)
         snprintf(error, size, "cannot listen at %s%s%.0u: %s",
                  desc->socket != NULL ? desc->socket : desc->host,
                  desc->socket != NULL ? "" : ", port ", desc->socket != NULL ? 0 : desc->port,
                  strerror(errno));
-    if (server->listener >= 0)
+    if (listens)
         server->daemon = mhd.start_daemon(
             MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL,
-            take_request, server, MHD_OPTION_LISTEN_SOCKET, server->listener,
+            take_request, server, MHD_OPTION_LISTEN_SOCKET, server->listener.socket,
             MHD_OPTION_NOTIFY_COMPLETED, end_request, server, MHD_OPTION_STRICT_FOR_CLIENT, 1,
             MHD_OPTION_NOTIFY_CONNECTION, watch_peer, server, MHD_OPTION_CONNECTION_TIMEOUT,
             desc->timeout, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_END);
     if (server->daemon != NULL) return server;
-    if (server->listener >= 0) {
+    if (listens) {
         snprintf(error, size, "the HTTP server does not start");
-        close(server->listener);
+        close(server->listener.socket);
     }
     free_server(server);
     return NULL;

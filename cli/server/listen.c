@@ -1,0 +1,80 @@
+/* server/listen.c: see listen.h. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "server/listen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int listen_at(const struct sockaddr *address, socklen_t size) {
+    const int listener = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int yes = 1;
+    if (listener < 0) return -1;
+    if (address->sa_family != AF_UNIX)
+        setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (bind(listener, address, size) == 0 && listen(listener, SOMAXCONN) == 0) return listener;
+    const int why = errno;
+    close(listener);
+    errno = why;
+    return -1;
+}
+
+/* The socket that a server left which was killed: no server listens at it. */
+static void remove_stale(const struct sockaddr_un *address) {
+    struct stat file;
+    if (stat(address->sun_path, &file) != 0 || !S_ISSOCK(file.st_mode)) return;
+    const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool is_stale = probe >= 0 &&
+                          connect(probe, (const struct sockaddr *)address, sizeof *address) != 0 &&
+                          errno == ECONNREFUSED;
+    if (probe >= 0) close(probe);
+    if (is_stale) unlink(address->sun_path);
+}
+
+bool cli_listen_at_path(cli_listener *to, const char *path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    strcpy(address.sun_path, path);
+    remove_stale(&address);
+    to->socket = listen_at((const struct sockaddr *)&address, sizeof address);
+    if (to->socket < 0) return false;
+    strcpy(to->path, path);
+    snprintf(to->address, sizeof to->address, "unix:%s", path);
+    return true;
+}
+
+bool cli_listen_at_host(cli_listener *to, const char *host, uint32_t port) {
+    struct addrinfo *found = NULL;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    char service[16];
+    snprintf(service, sizeof service, "%u", port);
+    if (getaddrinfo(host, service, &hints, &found) != 0) {
+        errno = EADDRNOTAVAIL;
+        return false;
+    }
+    to->socket = listen_at(found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    struct sockaddr_storage own;
+    socklen_t size = sizeof own;
+    if (to->socket < 0 || getsockname(to->socket, (struct sockaddr *)&own, &size) != 0)
+        return to->socket >= 0;
+    getnameinfo((const struct sockaddr *)&own, size, NULL, 0, service, sizeof service,
+                NI_NUMERICSERV);
+    const char *const format = strchr(host, ':') != NULL ? "http://[%s]:%s" : "http://%s:%s";
+    snprintf(to->address, sizeof to->address, format, host, service);
+    return true;
+}
+
+void cli_listener_remove(const cli_listener *listener) {
+    if (listener->path[0] != '\0') unlink(listener->path);
+}

@@ -1,0 +1,21 @@
+/* server/listen.h: a socket at which clients may connect. */
+#ifndef WICK_CLI_SERVER_LISTEN_H
+#define WICK_CLI_SERVER_LISTEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct cli_listener {
+    int socket;        /* for the caller to close; -1: there is none */
+    char address[160]; /* "http://127.0.0.1:8080", "unix:PATH" */
+    char path[108];    /* of a UNIX socket; "": it is none */
+} cli_listener;
+
+/* False: errno says why. The socket of a server that was killed is taken over. */
+bool cli_listen_at_path(cli_listener *to, const char *path);
+/* port 0: one that is free. */
+bool cli_listen_at_host(cli_listener *to, const char *host, uint32_t port);
+/* The file of a UNIX socket. */
+void cli_listener_remove(const cli_listener *listener);
+
+#endif
