@@ -1,5 +1,5 @@
-/* api/generic_tools.c: tools for templates that have no place for them: the model is told in words,
- * and answers with JSON. See api.h. */
+/* api/generic_tools.c: tools for templates that have no place for them: words
+ * describe them to the model, which answers with JSON. See api.h. */
 #include "api/api.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ static bool add_system(wick_exchange *x, wk_json *messages, wk_str text) {
     return true;
 }
 
-/* Calls that were made become the text that the model is told to write. */
+/* Calls that were made become the text that the model was asked for. */
 static bool show_calls(wick_exchange *x, wk_json *message) {
     wk_json *const content = wk_json_find(message, "content");
     const wk_json *const calls = wk_json_get(message, "tool_calls");

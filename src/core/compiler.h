@@ -48,7 +48,7 @@ enum { WK_RED_ZONE = 0 };
 #define WK_INLINE_FOR_TENSORS WK_INLINE
 #endif
 
-/* A kernel that is made anew for each of its constant arguments. Under the address sanitizer, where
+/* A kernel that is compiled for each of its constant arguments. Under the address sanitizer, where
  * speed is not the point, it is one function for all: its file compiles in 2 s instead of 16. */
 #ifdef WK_ADDRESS_SANITIZER
 #define WK_INLINE_FORM static inline

@@ -20,7 +20,7 @@
 
 enum {
     SPINS = 4000, /* some 100 us: longer than the gap between two ops of a decode step */
-    PARTS = 4,    /* a worker claims this part of what is left of a share, ... */
+    PARTS = 4,    /* a worker claims this part of the rest of a share, ... */
     PIECES = 32,  /* ... and at least this part of all of it */
     GATE_EPOCH_SHIFT = 32,
 };
@@ -56,7 +56,7 @@ struct wk_pool {
 
 static uint64_t epoch_of(uint64_t gate) { return gate >> GATE_EPOCH_SHIFT; }
 
-/* Takes some of what is left of a share, from *begin on; 0: nothing is. Much at first, little at
+/* Takes a part of the rest of a share, from *begin on; 0: nothing is left. Much at first, little at
  * the end, so that all workers end at about the same time. */
 static int64_t claim(share *from, int64_t most, int64_t *begin) {
     int64_t next = atomic_load_explicit(&from->next, memory_order_relaxed), n;

@@ -440,7 +440,7 @@ static void grad_scatter_extreme(const wk_back *b, wick_tensor *index) {
     wick_tensor *const none = wick_affine(b->g, 0, 0);
     wick_tensor *const count = wick_scatter_add(none, -1, index, chosen);
     if (wk_back_wants(b, 0)) {
-        /* Not by 0 where no source is: nobody takes that, but gradients of it would be NaN. */
+        /* Not by 0 where no source is: that is not read, but gradients of it would be NaN. */
         wick_tensor *const share = wick_div(b->g, wick_clamp(count, 1, DBL_MAX));
         wk_back_give(b, 0, zero_where(is_zero(chosen), wick_gather(share, -1, index)));
     }

@@ -106,7 +106,7 @@ static void check_model(wick_model *model) {
 
 static void test_fixture(void **state) {
     const fixture *const of = *state;
-    if (of->is_encoder) skip();
+    if (of->is_encoder) return; /* an encoder generates nothing */
     char path[1200], name[128];
     snprintf(name, sizeof name, "families/%s.gguf", of->name);
     assert_true(fixture_path("WICK_SHARED_DATA", name, path, sizeof path));

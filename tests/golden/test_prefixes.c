@@ -116,7 +116,7 @@ static void check_turns(scene *s) {
     ask(s, session, n_third);
     assert_int_equal(s->n_reused, n_second + N_ANSWER - 1);
     /* Back to the second turn in the same session, with another end; then to the first prompt, with
-     * another last part: there is a snapshot before it, also where the texts have not parted yet.
+     * another last part: there is a snapshot before it, also before the texts differ.
      */
     s->ids[n_second - 1] ^= 1;
     ask(s, session, n_second);
@@ -250,7 +250,7 @@ static void check(const fixture *of, const wick_device_desc *desc) {
 
 static void test_fixture(void **state) {
     const fixture *const of = *state;
-    if (of->is_encoder) skip();
+    if (of->is_encoder) return; /* an encoder generates nothing */
     wick_device_desc desc = chosen;
     if (desc.backend == WICK_BACKEND_AUTO) desc.backend = WICK_BACKEND_CPU;
     desc.math = WICK_MATH_EXACT;
