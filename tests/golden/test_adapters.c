@@ -74,7 +74,7 @@ typedef struct opened {
 } opened;
 
 static opened open_on(const wick_device_desc *desc, const char *path, const reference *want) {
-    opened o = {NULL};
+    opened o = {0};
     wick_error error = {.status = WICK_OK};
     if (wick_device_open(desc, &o.device, &error) != WICK_OK ||
         wick_model_open(o.device, path, NULL, &o.model, &error) != WICK_OK)
