@@ -187,10 +187,18 @@ static uint32_t find_budget(const wk_runner *runner) {
     return runner->most_rows > 0 && runner->most_rows < most ? runner->most_rows : most;
 }
 
+static void ask(wk_sequence *s) {
+    s->wants = s->waiting(s->session);
+    if (!s->has_no_guesses) return;
+    s->wants.n -= s->wants.n_ahead;
+    s->wants.n_ahead = 0;
+}
+
 static void ask_all(const wk_runner *runner) {
     for (wk_sequence *s = runner->sequences; s; s = s->next) {
         const bool is_ready = !s->is_held && s->n_running == 0 && !s->has_result;
-        s->wants = is_ready ? s->waiting(s->session) : (wk_waiting){.n = 0};
+        s->wants = (wk_waiting){.n = 0};
+        if (is_ready) ask(s);
     }
 }
 
@@ -217,7 +225,7 @@ static wick_status find_prefix(wk_sequence *s) {
     WK_TRY(wk_sequence_find_prefix(s, wants->ids - s->n_cached, n));
     if (wants->outputs == WK_OUTPUTS_LAST && s->n_cached > n_before)
         s->n_reused += s->n_cached - n_before;
-    if (s->n_cached != n_before || wants->n == 0) s->wants = s->waiting(s->session);
+    if (s->n_cached != n_before || wants->n == 0) ask(s);
     return WICK_OK;
 }
 

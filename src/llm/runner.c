@@ -291,11 +291,15 @@ static void forget_cache(wk_runner *runner) {
     for (uint32_t i = 0; i < runner->n_stages; i++) wk_stage_forget_faults(runner->stages[i]);
 }
 
-/* After a failure smaller batches follow: there may be memory for them, and a text that fails by
- * itself takes no others with it. False: it was as small as can be. */
+/* After a failure smaller batches follow, without guesses: there may be memory for them, and a text
+ * that fails by itself takes no others with it. False: it was as small as can be. */
 static bool make_smaller(wk_runner *runner) {
     uint32_t n_rows = 0;
-    for (uint32_t i = 0; i < runner->n_parts; i++) n_rows += runner->parts[i].n;
+    for (uint32_t i = 0; i < runner->n_parts; i++) {
+        wk_part *const part = &runner->parts[i];
+        n_rows += part->n;
+        if (part->sequence && part->waiting.n_ahead > 0) part->sequence->has_no_guesses = true;
+    }
     runner->most_rows = n_rows > 1 ? n_rows / 2 : 1;
     return runner->n_parts > 1 || (n_rows > 1 && !runner->desc.is_whole);
 }

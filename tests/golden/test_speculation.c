@@ -196,6 +196,55 @@ static void test_choices(void **state) {
     }
 }
 
+/* --- Memory --- */
+
+/* Several rows of logits of the model that tells stories: once armed, there is none for them. */
+enum { ROW_BYTES = 512 * sizeof(float) };
+typedef struct memory {
+    bool is_armed;
+    uint32_t n_refused;
+} memory;
+
+static void *allocate(void *user, size_t size) {
+    memory *const m = user;
+    const bool is_refused = m->is_armed && (size == 2 * ROW_BYTES || size == 4 * ROW_BYTES ||
+                                            size == 8 * ROW_BYTES || size == 16 * ROW_BYTES);
+    m->n_refused += is_refused;
+    return is_refused ? NULL : malloc(size);
+}
+
+static void release(void *user, void *given, size_t size) {
+    (void)user, (void)size;
+    free(given);
+}
+
+/* A batch that fails with its guesses is tried without them, and no more are made. */
+static void test_no_memory(void **state) {
+    (void)state;
+    char path[1024];
+    wick_device *device;
+    memory m = {.is_armed = false};
+    wick_device_desc desc = device_desc();
+    desc.allocator = (wick_allocator){allocate, release, &m};
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    wick_model *const model = open_model(path, &desc, &device);
+    static story want, got;
+    uint32_t ids[CONTEXT];
+    const uint32_t n = make_prompt(model, 0, ids);
+    wick_session_desc kind = {.context_length = CONTEXT, .max_tokens = 60};
+    kind.speculate = WICK_SPECULATE_NONE;
+    tell(model, kind, ids, n, &want);
+    kind.speculate = WICK_SPECULATE_NGRAM;
+    m.is_armed = true;
+    tell(model, kind, ids, n, &got);
+    m.is_armed = false;
+    expect_same(&got, &want);
+    assert_int_equal(m.n_refused, 1);
+    assert_int_equal(got.stats.n_drafted, 0);
+    wick_model_close(model);
+    wick_device_close(device);
+}
+
 /* --- Refusals --- */
 
 static void test_refused(void **state) {
@@ -230,8 +279,8 @@ static void test_refused(void **state) {
 int main(int argc, char **argv) {
     chosen.strict = true; /* of WebGPU: no operation may fall back */
     if (!parse_device(argc, argv, &chosen)) return 2;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_families),
-                                       cmocka_unit_test(test_choices),
-                                       cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_families), cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
