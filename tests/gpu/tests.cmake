@@ -102,6 +102,12 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     set_tests_properties(webgpu_smollm2 webgpu_smollm2_fast PROPERTIES TIMEOUT 900)
 endif()
 
+# What people with GPUs run; longer, and on the other library, in `make test-all`.
+wick_test(gpu_report LABELS gpu COMMAND sh tests/gpu/on_webgpu.sh dawn lavapipe
+    tests/gpu/gpu_report.py PROGRAMS wick gpu_bench)
+wick_test(gpu_report_minute LABELS gpu all COMMAND sh tests/gpu/on_webgpu.sh wgpu lavapipe
+    tests/gpu/gpu_report.py --minutes 1 PROGRAMS wick gpu_bench)
+
 if(WICK_SANITIZE)
     wick_test(kernel_check_sanitized LABELS gpu_sanitized all COMMAND ${CMAKE_COMMAND} -E env
         WICK_GPU_CASES=1 sh tests/gpu/on_webgpu.sh wgpu swiftshader $<TARGET_FILE:kernel_check>
