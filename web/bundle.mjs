@@ -13,6 +13,8 @@ const ENTRIES = {
   "wick": "wick", "worker": "worker", "threads-worker": "threads-worker",
   "service-worker": "service-worker",
 };
+/** What needs nothing of an engine but calls of its objects: one file for both. */
+const CLIENTS = { "openai": "openai" };
 const CPU_ENTRIES = {
   "cpu": "wick", "cpu-worker": "worker", "cpu-threads-worker": "threads-worker",
   "cpu-service-worker": "service-worker",
@@ -58,6 +60,7 @@ const bundle = (entries, chunk, plugins) => build({
   plugins,
 });
 await bundle(ENTRIES, "[name]", []);
+await bundle(CLIENTS, "client-[name]", []);
 await bundle(CPU_ENTRIES, "cpu-[name]", [forCpu]);
 copyFileSync(join(here, "../LICENSE"), join(here, "LICENSE")); // npm packs it
 for (const module of process.argv.slice(2)) copyFileSync(module, join(dist, basename(module)));

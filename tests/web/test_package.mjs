@@ -21,14 +21,19 @@ test("the version is that of wick/base.h", () => {
   assert.equal(JSON.parse(read("web/package-lock.json")).version, version);
 });
 
-const MODULES = ["wick", "wick-cpu"].flatMap((name) => ["", "-tensors"].flatMap((kind) =>
+const MODULES = ["wick", "wick-cpu"].flatMap((name) => ["", "-api", "-tensors"].flatMap((kind) =>
   ["", "-threads"].map((form) => `${name}${kind}${form}.wasm`)));
+
+const WITH_CLIENTS = /^(?!cpu).*\.js$/;
+/** Without those that only pages load which import them. */
+const ENGINE = /^(?!cpu|openai|prompt-api).*\.js$/;
 
 /** The most that an engine may have by brotli: its module without threads, and all its scripts. */
 const ENGINES = [
-  { module: "wick.wasm", isScript: /^(?!cpu).*\.js$/, limit: 400_000 },
+  { module: "wick.wasm", isScript: ENGINE, limit: 400_000 },
+  { module: "wick-api.wasm", isScript: WITH_CLIENTS, limit: 425_000 },
   { module: "wick-cpu.wasm", isScript: /^cpu.*\.js$/, limit: 345_000 },
-  { module: "wick-tensors.wasm", isScript: /^(?!cpu).*\.js$/, limit: 516_000 },
+  { module: "wick-tensors.wasm", isScript: ENGINE, limit: 516_000 },
   { module: "wick-cpu-tensors.wasm", isScript: /^cpu.*\.js$/, limit: 450_000 },
 ];
 
@@ -49,13 +54,18 @@ for (const { module, isScript, limit } of ENGINES) {
   });
 }
 
-test("the modules for text have no doors to tensors", async () => {
+test("the modules for text have no doors to tensors or APIs", async () => {
   const doors = async (name) => WebAssembly.Module.exports(
     await WebAssembly.compile(read(`web/dist/${name}.wasm`))).map((door) => door.name);
   for (const name of ["wick", "wick-cpu"])
     for (const threads of ["", "-threads"]) {
       const text = await doors(`${name}${threads}`), all = await doors(`${name}-tensors${threads}`);
-      assert.deepEqual(text.filter((door) => !all.includes(door)), []);
+      const api = await doors(`${name}-api${threads}`);
+      for (const more of [all, api])
+        assert.deepEqual(text.filter((door) => !more.includes(door)), []);
+      assert.deepEqual(api.filter((door) => !text.includes(door)
+        && !/^(api|exchange)_/.test(door)), []);
+      assert.ok(api.includes("exchange_open") && !text.includes("exchange_open"));
       for (const door of ["op", "kernel_make", "verify_start"])
         assert.deepEqual([text, all].map((list) => list.includes(door)), [false, true], door);
     }
@@ -107,6 +117,8 @@ import { Wick, WickError, type Session } from "libwick";
 import { Wick as CpuWick } from "libwick/cpu";
 import { Wick as StaticWick, WickError as StaticError } from "libwick/service-worker";
 import { Wick as StaticCpuWick } from "libwick/cpu/service-worker";
+import { OpenAI } from "libwick/openai";
+export const client = new OpenAI({ fetch });
 if (StaticError !== WickError) throw new Error("two of a kind");
 const opened = [Wick.open({ backend: "cpu" }), CpuWick.open(), StaticWick.open({ backend: "cpu" }),
                 StaticCpuWick.open()];
@@ -147,7 +159,7 @@ test("what npm packs is installed, compiled against and run", async (t) => {
     run(web, "npm", "pack", "--json", "--pack-destination", folder));
   assert.ok(files.some(({ path }) => path === "LICENSE"));
   for (const name of ["wick.d.ts", "wick.js", "service-worker.js", "cpu-service-worker.js",
-                      "worker.js", "threads-worker.js", "cpu.js", "cpu-worker.js",
+                      "worker.js", "threads-worker.js", "openai.js", "cpu.js", "cpu-worker.js",
                       "cpu-threads-worker.js", ...MODULES])
     assert.ok(files.some(({ path }) => path === `dist/${name}`), name);
   assert.ok(files.every(({ path }) => /^(package.json|README.md|LICENSE|dist\/.*)$/.test(path)));

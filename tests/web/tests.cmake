@@ -13,7 +13,8 @@ file(GLOB web_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.mjs)
 foreach(source IN LISTS web_tests)
     get_filename_component(name ${source} NAME_WE)
     set(labels web)
-    if(name STREQUAL test_firefox) # `make test` has Chromium
+    # `make test` has Chromium, and fetches no client.
+    if(name MATCHES "^test_(firefox|official_client)$")
         list(APPEND labels all)
     endif()
     wick_test(${name} LABELS ${labels} COMMAND ${WICK_NODE} --test --test-reporter=tap ${source})

@@ -27,7 +27,7 @@ const copy = (from, pattern) => readdirSync(from).filter((name) => pattern.test(
   .forEach((name) => copyFileSync(join(from, name), join(dist, name)));
 copy(here, /\.(html|css|svg|webmanifest)$/);
 copyFileSync(join(here, "models.json"), join(dist, "models.json"));
-copy(engine, /^(?!cpu|wick-cpu).*\.(js|wasm)$/); // not the bundle for the CPU alone
+copy(engine, /^(?!cpu|wick-cpu|wick-api|openai|prompt-api).*\.(js|wasm)$/); // what the page loads
 copy(join(here, "data"), /./);
 const fixtures = join(here, "../../tests/data");
 copyFileSync(join(fixtures, "stories260K.gguf"), join(dist, "stories260K.gguf"));

@@ -19,7 +19,7 @@ export class Core {
                     cores: Core[], signal?: AbortSignal): Promise<Core> {
     let core: Core | undefined;
     const others = () => cores.filter((other) => other !== core);
-    const { isWorker, gpuOptions, memory, tensors: _, ...given } = options;
+    const { isWorker, gpuOptions, memory, tensors: _, api: __, ...given } = options;
     const { backend = "auto", math = "fast" } = given;
     const module = await Module.load({
       kind,

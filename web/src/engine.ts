@@ -10,6 +10,7 @@ import { ModelCache } from "./cache.js";
 import { Core } from "./core.js";
 import { CancelledError } from "./errors.js";
 import type { HttpOptions } from "./download.js";
+import type { ApiRequest } from "./apis.js";
 import type { LoadingOptions } from "./loader.js";
 import { type ChatRequest, Models } from "./models.js";
 import type { SessionEvent } from "./sessions.js";
@@ -22,7 +23,7 @@ import type { Contents } from "./tensors.js";
 import type { ThreadHost } from "./thread_workers.js";
 import { Verifier } from "./verifier.js";
 import type {
-  BackendName, Capabilities, ChatMessage, ChatOptions, DeviceInfo, DeviceStats, EmbedOptions,
+  ApiOptions, BackendName, Capabilities, ChatMessage, ChatOptions, DeviceInfo, DeviceStats, EmbedOptions,
   FinetuneEvent, FinetuneOptions, GenerateOptions, KernelCheck, KernelOptions, KernelStats, LogLevel, OpenOptions, Progress,
   SessionOptions, SessionStats, TensorInfo, TokenizeOptions, VerifyOptions,
 } from "./types.js";
@@ -39,7 +40,7 @@ export type Notice =
 
 export type EngineOptions =
   Pick<OpenOptions, "backend" | "math" | "threads" | "gpuOptions" | "strict" | "verify" | "profile"
-    | "tensors"> & { isWorker: boolean; memory: PromisedMemory };
+    | "tensors" | "api"> & { isWorker: boolean; memory: PromisedMemory };
 
 export interface EngineParts {
   /** Where the package's files lie; undefined: where they were built to. */
@@ -75,7 +76,8 @@ export class Engine {
 
   static async open(options: EngineOptions, parts: EngineParts): Promise<Engine> {
     const cores: Core[] = [];
-    await Core.open(options.tensors ? "tensors" : "text", options, parts, cores);
+    const { tensors, api } = options;
+    await Core.open(tensors ? "tensors" : api ? "api" : "text", options, parts, cores);
     return new Engine(options, parts, cores);
   }
 
@@ -331,5 +333,27 @@ export class Engine {
 
   restore({ signal }: CallContext, id: number, bytes: Uint8Array | ArrayBuffer): Promise<void> {
     return this.#models.sessions.restore(id, bytes, signal);
+  }
+
+  // --- APIs ---
+
+  async openApi(_: CallContext, model: number, options: ApiOptions): Promise<number> {
+    return this.#models.openApi(model, options);
+  }
+
+  closeApi(_: CallContext, id: number): Promise<void> {
+    return this.#models.apis.close(id);
+  }
+
+  async beginExchange(_: CallContext, api: number, request: ApiRequest): Promise<number> {
+    return this.#models.apis.begin(api, request);
+  }
+
+  nextPart({ signal }: CallContext, exchange: number) {
+    return this.#models.apis.next(exchange, signal);
+  }
+
+  async endExchange(_: CallContext, exchange: number): Promise<void> {
+    this.#models.apis.end(exchange);
   }
 }

@@ -11,8 +11,8 @@ interface ModuleFile {
   url(): URL;
 }
 
-/** What a module has doors to: models alone, or tensors and verification as well. */
-export type ModuleKind = "text" | "tensors";
+/** What a module has doors to: models alone, with them the APIs, or tensors and verification. */
+export type ModuleKind = "text" | "api" | "tensors";
 type ModuleForm = "simd" | "threads";
 export type ModuleFiles = Record<ModuleKind, Record<ModuleForm, ModuleFile>>;
 

@@ -1,13 +1,14 @@
 /** A model on a device. */
 import { Adapter, adapterFile } from "./adapter.js";
+import { Api } from "./api.js";
 import { kindOf, WickError } from "./errors.js";
 import { Finetuning } from "./finetuning.js";
 import type { Leaks } from "./leaks.js";
-import { checked, DETOKENIZE, EMBED, FINETUNE, SESSION, TEMPLATE, TOKENIZE } from "./options.js";
+import { API, checked, DETOKENIZE, EMBED, FINETUNE, SESSION, TEMPLATE, TOKENIZE } from "./options.js";
 import type { Port } from "./port.js";
 import { Session } from "./session.js";
 import type {
-  ChatMessage, ChatOptions, EmbedOptions, FinetuneOptions, ModelInfo, SessionOptions, TokenizeOptions,
+  ApiOptions, ChatMessage, ChatOptions, EmbedOptions, FinetuneOptions, ModelInfo, SessionOptions, TokenizeOptions,
 } from "./types.js";
 import { tokenIds } from "./values.js";
 
@@ -31,6 +32,15 @@ export class Model {
     const given = checked(SESSION, options);
     const id = await this.#port.call("openSession", [this.#id, given]);
     return new Session(this.#port, this.#id, id, given, this.#leaks);
+  }
+
+  /**
+   * What answers the requests that programs send to servers of language models, without a network:
+   * the APIs of OpenAI, Anthropic, llama-server and ollama, as `wick serve` does, by the same code.
+   * In an engine that was opened with `api: true`.
+   */
+  async api(options: ApiOptions = {}): Promise<Api> {
+    return new Api(this.#port, await this.#port.call("openApi", [this.#id, checked(API, options)]));
   }
 
   async tokenize(text: string, options: TokenizeOptions = {}): Promise<Uint32Array> {

@@ -1,5 +1,6 @@
 /** The engine's side of models: loaded, asked, their tokens, and texts as vectors. */
 import { Adapters } from "./adapters.js";
+import { Apis } from "./apis.js";
 import { kindOf, WickError } from "./errors.js";
 import type { CallContext } from "./engine.js";
 import { Finetunings } from "./finetunings.js";
@@ -10,7 +11,7 @@ import { Sessions, type Shown } from "./sessions.js";
 import type { SourceOptions } from "./source.js";
 import { Table } from "./table.js";
 import type {
-  ChatMessage, ChatOptions, EmbedOptions, FinetuneOptions, ModelInfo, Preflight, SessionOptions,
+  ApiOptions, ChatMessage, ChatOptions, EmbedOptions, FinetuneOptions, ModelInfo, Preflight, SessionOptions,
   TokenizeOptions,
 } from "./types.js";
 
@@ -38,6 +39,7 @@ export class Models {
   readonly sessions: Sessions;
   readonly finetunings: Finetunings;
   readonly adapters: Adapters;
+  readonly apis: Apis;
   readonly #module: Module;
   readonly #loader: Loader;
   readonly #held = new Table<Held>("model");
@@ -50,6 +52,7 @@ export class Models {
     this.sessions = new Sessions(module);
     this.finetunings = new Finetunings(module, device);
     this.adapters = new Adapters(module);
+    this.apis = new Apis(module);
     this.#scratch = module.alloc(8);
   }
 
@@ -75,6 +78,7 @@ export class Models {
     if (!held) return;
     this.#module.gpus.stir();
     await Promise.all(held.embedding);
+    await this.apis.closeOf(held.pointer);
     await this.sessions.closeOf(held.pointer);
     await this.finetunings.endOf(held.pointer);
     this.adapters.forget(held.pointer);
@@ -89,6 +93,12 @@ export class Models {
     const { pointer } = this.#held.get(model);
     this.finetunings.checkFree(pointer);
     return this.sessions.open(pointer, options);
+  }
+
+  openApi(model: number, options: ApiOptions): number {
+    const { pointer } = this.#held.get(model);
+    this.finetunings.checkFree(pointer);
+    return this.apis.open(pointer, options);
   }
 
   startFinetuning(model: number, options: FinetuneOptions) {

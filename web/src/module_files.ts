@@ -12,6 +12,16 @@ export const MODULES: ModuleFiles = {
       url: () => new URL("./wick-threads.wasm", import.meta.url),
     },
   },
+  api: {
+    simd: {
+      name: "wick-api.wasm",
+      url: () => new URL("./wick-api.wasm", import.meta.url),
+    },
+    threads: {
+      name: "wick-api-threads.wasm",
+      url: () => new URL("./wick-api-threads.wasm", import.meta.url),
+    },
+  },
   tensors: {
     simd: {
       name: "wick-tensors.wasm",

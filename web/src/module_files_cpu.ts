@@ -12,6 +12,16 @@ export const MODULES: ModuleFiles = {
       url: () => new URL("./wick-cpu-threads.wasm", import.meta.url),
     },
   },
+  api: {
+    simd: {
+      name: "wick-cpu-api.wasm",
+      url: () => new URL("./wick-cpu-api.wasm", import.meta.url),
+    },
+    threads: {
+      name: "wick-cpu-api-threads.wasm",
+      url: () => new URL("./wick-cpu-api-threads.wasm", import.meta.url),
+    },
+  },
   tensors: {
     simd: {
       name: "wick-cpu-tensors.wasm",

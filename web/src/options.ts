@@ -4,7 +4,7 @@ import type { OperationOptions } from "./operation.js";
 import type { CallOptions } from "./session.js";
 import type { OptimizerOptions } from "./tensor_types.js";
 import type {
-  ChatOptions, EmbedOptions, FinetuneOptions, GenerateOptions, GpuOptions, KernelOptions, OpenOptions,
+  ApiOptions, ChatOptions, EmbedOptions, FinetuneOptions, GenerateOptions, GpuOptions, KernelOptions, OpenOptions,
   SessionOptions, TokenizeOptions, VerifyOptions,
 } from "./types.js";
 import type { LoadOptions, RequestOptions } from "./wick.js";
@@ -63,7 +63,7 @@ export const OPEN: Rules<OpenOptions> = {
   backend: oneOf("auto", "cpu", "webgpu"), math: oneOf("exact", "fast"), threads: whole(0, 1024),
   worker: FLAG, onLog: CALL, onDeviceLost: CALL, memoryLimit: whole(1, 2 ** 32), baseUrl: ANY,
   gpu: OBJECT, gpuOptions: OBJECT, strict: FLAG, verify: FLAG, profile: FLAG, debug: FLAG,
-  tensors: FLAG, fusion: oneOf("auto", "off", "always"),
+  tensors: FLAG, api: FLAG, fusion: oneOf("auto", "off", "always"),
 };
 const GENERATE: Rules<GenerateOptions> = {
   maxTokens: COUNT, stop: TEXTS, special: FLAG, ignoreEnd: FLAG, temperature: REAL, topK: COUNT,
@@ -77,6 +77,9 @@ export const SESSION: Rules<SessionOptions> = {
   contextLength: LENGTH, chunkLength: LENGTH,
   cache: oneOf("auto", "f32", "f16", "q8_0", "q4_0"), logprobs: COUNT, noReuse: FLAG,
   speculate: oneOf("auto", "none", "ngram"), ...GENERATE,
+};
+export const API: Rules<ApiOptions> = {
+  name: TEXT, chatTemplate: TEXT, parallel: whole(1, 1024), maxQueue: COUNT, ...SESSION,
 };
 const REQUEST: Rules<RequestOptions> = { headers: ANY, fetch: CALL, stallTimeout: LENGTH };
 export const PREFLIGHT: Rules<SessionOptions & RequestOptions & { signal?: AbortSignal }> = {

@@ -74,6 +74,10 @@ export interface OpenOptions {
    * are first used, and opens a device of its own.
    */
   tensors?: boolean;
+  /**
+   * Loads the module that answers APIs, see `Model.api`; not beside `tensors`. Default: false.
+   */
+  api?: boolean;
 }
 
 /** The GPU as WebGPU describes it, and which features the device uses. */
@@ -305,6 +309,18 @@ export interface SessionOptions extends GenerateOptions {
   speculate?: "auto" | "none" | "ngram";
   /** Computes all of its tokens itself, also those that another text has in the cache. */
   noReuse?: boolean;
+}
+
+/** What requests to an API do not say: of the sessions that answer them. */
+export interface ApiOptions extends SessionOptions {
+  /** Of the model in answers; default: that in its file. */
+  name?: string;
+  /** In place of the model's own; default where that has none: ChatML. */
+  chatTemplate?: string;
+  /** Texts that are generated at once; default: 4. */
+  parallel?: number;
+  /** Requests that may wait for their turn; more are answered by status 503; default: 64. */
+  maxQueue?: number;
 }
 
 /** A message as the model's template takes it, with whatever else that reads. */

@@ -10,6 +10,7 @@
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import { Adapter } from "./adapter.js";
+import { Api } from "./api.js";
 import { ModelCache, pageUrl } from "./cache.js";
 import type { EngineOptions, Notice } from "./engine.js";
 import {
@@ -51,7 +52,7 @@ export { Generation, Session };
 export type { CallOptions } from "./session.js";
 export type * from "./tensor_types.js";
 export { Model, Tensor, TensorMaker };
-export { Adapter };
+export { Adapter, Api };
 export type { AdapterUse } from "./adapter.js";
 export { Finetuning, Operation, Optimizer, Tape };
 export type { OperationOptions } from "./operation.js";
@@ -186,6 +187,9 @@ export class Wick extends TensorMaker {
       ?? (!isNode() && typeof Worker !== "undefined" && workerObstacle() === "");
     const notify = makeNotify(wanted);
     const given = await engineOptions(wanted, isWorker);
+    if (wanted.api && wanted.tensors)
+      throw new WickError("ARGUMENT", "the module with tensors answers no APIs: leave out one of "
+        + "the options 'api' and 'tensors'");
     if (isWorker && wanted.gpu)
       throw new WickError("ARGUMENT", "the option 'gpu' cannot go to a worker: set worker: false");
     const here = async () =>
@@ -294,6 +298,6 @@ export class Wick extends TensorMaker {
 
 // Minifying shortens names, which consoles and debuggers show.
 for (const [value, type] of Object.entries({
-  Adapter, CancelledError, DeviceLostError, Finetuning, Generation, Kernel, Model, ModelCache, Operation,
+  Adapter, Api, CancelledError, DeviceLostError, Finetuning, Generation, Kernel, Model, ModelCache, Operation,
   Optimizer, OutOfMemoryError, Session, Tape, Tensor, TensorMaker, Wick, WickError,
 })) Object.defineProperty(type, "name", { value });
