@@ -232,8 +232,6 @@ wick_status wk_plan_run(wk_plan *plan) {
     if (plan->generation != device->generation)
         return wk_device_fail(device, WICK_ERR_DEVICE_LOST, "the plan was lost with its device");
     WK_TRY(wk_device_usable(device)); /* what is queued meanwhile, the next device would run */
-    for (size_t i = 0; i < plan->n_ops; i++)
-        for (int d = 0; d < plan->ops[i].n_dst; d++) plan->ops[i].view[d].buf->version++;
     if (device->observers.n_on == 0) return wk_queue_run(device, plan);
     wk_plan_heal_slots(device, plan);
     for (size_t i = 0; i < plan->n_ops; i++) {

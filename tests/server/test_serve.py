@@ -371,8 +371,9 @@ def test_native():
         equal(answer["tokens_predicted"], 12)
         equal(answer["timings"]["predicted_n"], 12)
         word = answer["content"].split()[1]
-        stopped = server.get("/completion", {**body, "stop": [word]})
+        stopped = server.get("/completion", {**body, "n_predict": -1, "stop": ["", word]})
         equal((stopped["stop_type"], stopped["stopping_word"]), ("word", word))
+        server.refuses(400, "n_predict", path="/completion", body={**body, "n_predict": -2})
         several = server.get("/completion", {**body, "prompt": [GREEDY["prompt"], "One day"]})
         equal([a["index"] for a in several], [0, 1])
         listed = server.get("/completion", {**body, "n_probs": 2})["completion_probabilities"]

@@ -1,5 +1,7 @@
 /* llm/balancer: which device a session opens on, what happens where it refuses, and the figures.
  * By memory: tests/gpu/webgpu_devices. */
+#include "llm/llm.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -133,6 +135,33 @@ static void test_speed(void **state) {
     sessions[2] = open_session(balancer);
     assert_int_equal(n_sessions(balancer, best), best == 2 ? 1 : 2);
     for (int i = 0; i < N; i++) wick_session_close(sessions[i]);
+    wick_balancer_free(balancer);
+}
+
+/* The first device alone at 10 tokens a second; of the second one a session has half already. */
+static void test_shared_speed(void **state) {
+    (void)state;
+    static const uint64_t speeds[] = {19, 20, 21};
+    wick_balancer *const balancer = make(WICK_BALANCE_SPEED);
+    wick_model_usage before[N];
+    wick_session *busy, *session;
+    assert_int_equal(wick_session_open(models[1], &small, &busy, NULL), WICK_OK);
+    for (int i = 0; i < N; i++) {
+        before[i] = models[i]->usage;
+        models[i]->usage.n_prompt = 0;
+        models[i]->usage.n_generated = i == 0 ? 10 : 1;
+        models[i]->usage.busy_seconds = 1;
+    }
+    for (size_t k = 0; k < sizeof speeds / sizeof *speeds; k++) {
+        models[1]->usage.n_generated = speeds[k];
+        session = open_session(balancer);
+        assert_int_equal(n_sessions(balancer, 0), speeds[k] <= 20);
+        assert_int_equal(n_sessions(balancer, 1), 1 + (speeds[k] > 20));
+        wick_session_close(session);
+    }
+    wick_session_close(busy);
+    for (int i = 0; i < N; i++) models[i]->usage = before[i];
+    models[1]->usage.n_sessions = 0;
     wick_balancer_free(balancer);
 }
 
@@ -287,9 +316,9 @@ static void test_bad_input(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_robin), cmocka_unit_test(test_load),
-        cmocka_unit_test(test_speed),       cmocka_unit_test(test_prefix),
-        cmocka_unit_test(test_custom),      cmocka_unit_test(test_refusal),
-        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_speed),       cmocka_unit_test(test_shared_speed),
+        cmocka_unit_test(test_prefix),      cmocka_unit_test(test_custom),
+        cmocka_unit_test(test_refusal),     cmocka_unit_test(test_bad_input),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

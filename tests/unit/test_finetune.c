@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "finetune/batch.h"
+
 #include "adapter_gradients.h"
 #include "stories_session.h"
 
@@ -411,6 +413,20 @@ static void test_adapter(void **state) {
 
 /* ---- Examples ---- */
 
+/* Rows and targets of an example of which the tokens from n_prompt on are learned: what comes
+ * before a token predicts it. */
+static void check_batch(const wk_example *example, size_t n_prompt) {
+    uint32_t targets[64];
+    wk_loss_batch batch;
+    const size_t n = example->n - n_prompt;
+    assert_in_range(n, 1, 64);
+    const wick_scope scope = wick_scope_begin(device);
+    assert_true(wk_loss_batch_make(model, example, 1, 256, &batch));
+    assert_int_equal(wick_read(batch.targets, targets, n * sizeof *targets), WICK_OK);
+    assert_memory_equal(targets, example->ids + n_prompt, n * sizeof *targets);
+    wick_scope_end(scope);
+}
+
 static void test_text(void **state) {
     (void)state;
     wick_examples *const examples = make_examples();
@@ -445,6 +461,7 @@ static void test_json(void **state) {
                         &n_prompt);
     for (size_t i = 0; i < pair.n; i++) assert_int_equal(pair.is_learned[i], i >= n_prompt);
     assert_int_equal(pair.ids[pair.n - 1], 2); /* the end of the text */
+    check_batch(&pair, n_prompt);
     assert_int_equal(text.n_learned, text.n - 1);
     assert_int_equal(wick_examples_add_json_lines(examples, "\n{\"a\": 1}", 10, &error),
                      WICK_ERR_FORMAT);

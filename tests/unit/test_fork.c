@@ -131,6 +131,43 @@ static void test_found_again(void **state) {
     }
 }
 
+/* Of a text of which a session has a part itself, the rest is found: each token counts once. */
+static void test_found_in_parts(void **state) {
+    (void)state;
+    enum { PART = WK_BLOCK_SIZE + 9, N = 3 * WK_BLOCK_SIZE };
+    uint32_t ids[N];
+    char text[1024] = "";
+    wick_session_stats stats;
+    for (uint32_t i = 0; i < N; i++) ids[i] = 300 + (i * 11) % 180;
+    wick_session *const whole_text = open_session(&twenty);
+    wick_session *const session = open_session(&twenty);
+    assert_int_equal(wick_session_append_tokens(session, ids, PART), WICK_OK);
+    tell(session, 1, text, sizeof text);
+    assert_int_equal(wick_session_append_tokens(whole_text, ids, N), WICK_OK);
+    tell(whole_text, 1, text, sizeof text);
+    assert_int_equal(wick_session_sync_tokens(session, ids, N), WICK_OK);
+    tell(session, 1, text, sizeof text);
+    wick_session_get_stats(session, &stats);
+    assert_int_equal(stats.n_reused, N - 1);
+    wick_session_close(session);
+    wick_session_close(whole_text);
+}
+
+/* Sessions that compute alike share a runner; those of another math have one of their own. */
+static void test_kinds(void **state) {
+    (void)state;
+    const wick_math math = wick_device_math(device);
+    wick_session *const first = open_session(&twenty), *const alike = open_session(&twenty);
+    wick_device_set_math(device, math == WICK_MATH_EXACT ? WICK_MATH_FAST : WICK_MATH_EXACT);
+    wick_session *const unlike = open_session(&twenty);
+    wick_device_set_math(device, math);
+    assert_ptr_equal(alike->sequence->runner, first->sequence->runner);
+    assert_ptr_not_equal(unlike->sequence->runner, first->sequence->runner);
+    wick_session_close(unlike);
+    wick_session_close(alike);
+    wick_session_close(first);
+}
+
 static void test_refused(void **state) {
     (void)state;
     wick_error error = {0};
@@ -238,7 +275,8 @@ static void test_ends_apart(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_token),    cmocka_unit_test(test_shared_blocks),
-        cmocka_unit_test(test_found_again),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_found_again),    cmocka_unit_test(test_found_in_parts),
+        cmocka_unit_test(test_kinds),          cmocka_unit_test(test_refused),
         cmocka_unit_test(test_read_by_others), cmocka_unit_test(test_saved_meanwhile),
         cmocka_unit_test(test_ends_apart),
     };

@@ -307,11 +307,14 @@ static void test_refusals(void **state) {
     wick_tensor *const flags = wick_ones(device, WICK_BOOL, WICK_SHAPE(2, 3));
     wick_tensor *const wide = wick_ones(device, WICK_F32, WICK_SHAPE(4, 3));
     wick_tensor *const none = wick_zeros(device, WICK_U32, WICK_SHAPE(3, 3));
+    wick_tensor *const place = wick_zeros(device, WICK_U32, WICK_SCALAR);
     wick_tensor *parts[4] = {NULL};
     const int64_t one[2] = {1, 1};
     seen s = {0};
     wk_observer *const observer = begin_observing(device, &s);
 #define REFUSED(name, status, ...) refused(device, wick_##name(__VA_ARGS__), status, #name ":")
+    REFUSED(index_select, WICK_ERR_SHAPE, x, 0, none);
+    REFUSED(index_select, WICK_ERR_SHAPE, x, 0, place);
     REFUSED(repeat, WICK_ERR_SHAPE, x, 2, NULL);
     REFUSED(repeat, WICK_ERR_SHAPE, x, 2, LIST(INT64_MAX, 2));
     REFUSED(repeat, WICK_ERR_SHAPE, x, 2, LIST(INT64_MAX / 2, 2));

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -17,9 +18,22 @@ static wk_blocks blocks;
 static wk_prefix_tree tree;
 static uint64_t key; /* of the texts that are added and looked for */
 
+/* Memory that was used before. */
+static void *allocate(void *user, size_t size) {
+    (void)user;
+    void *const memory = malloc(size);
+    return memory ? memset(memory, 0xA5, size) : NULL;
+}
+
+static void release(void *user, void *memory, size_t size) {
+    (void)user;
+    (void)size;
+    free(memory);
+}
+
 static int setup(void **state) {
     (void)state;
-    wk_heap_init(&heap, NULL);
+    wk_heap_init(&heap, &(wick_allocator){.allocate = allocate, .release = release});
     blocks = (wk_blocks){.n = 0};
     wk_prefix_init(&tree);
     return wk_blocks_grow(&heap, &blocks, N_BLOCKS, NULL) != WICK_OK ||
@@ -79,6 +93,47 @@ static void test_same_block(void **state) {
     assert_int_equal(found[0], b);
 }
 
+/* Nothing is written for a text that begins with none that is known. */
+static void test_unknown(void **state) {
+    (void)state;
+    uint32_t ids[B + 1], found[2] = {7, 7};
+    make(ids, B + 1, B + 1);
+    add(ids, B);
+    assert_int_equal(wk_prefix_find(&tree, key, ids + 1, B, found), 0);
+    assert_int_equal(found[0], 7);
+    ids[B] = 9999;
+    assert_int_equal(wk_prefix_find(&tree, key, ids, B + 1, found), B);
+    assert_int_equal(found[1], 7);
+}
+
+/* Blocks that a grown cache has are no texts yet. */
+static void test_grow(void **state) {
+    (void)state;
+    for (uint32_t n = N_BLOCKS; n <= N_BLOCKS + 3; n++) {
+        assert_int_equal(wk_prefix_grow(&heap, &tree, n, NULL), WICK_OK);
+        assert_int_equal(wk_prefix_count(&tree), 0);
+    }
+}
+
+/* To find a text is to use it: of two the one that was found last stays. */
+static void test_drop_oldest(void **state) {
+    (void)state;
+    uint32_t texts[2][B], found[1];
+    for (uint32_t kept = 0; kept < 2; kept++) {
+        assert_int_equal(teardown(NULL), 0);
+        assert_int_equal(setup(NULL), 0);
+        for (uint32_t t = 0; t < 2; t++) {
+            make(texts[t], B, 0);
+            texts[t][0] = t;
+            add(texts[t], B);
+        }
+        assert_int_equal(wk_prefix_find(&tree, key, texts[kept], B, NULL), B);
+        assert_true(wk_prefix_drop(&tree, &blocks) != WK_NO_BLOCK);
+        assert_int_equal(wk_prefix_find(&tree, key, texts[kept], B, found), B);
+        assert_int_equal(wk_prefix_find(&tree, key, texts[1 - kept], B, found), 0);
+    }
+}
+
 /* The oldest leaf that only the tree has goes first; a parent after its children. */
 static void test_drop(void **state) {
     (void)state;
@@ -132,6 +187,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lengths, setup, teardown),
         cmocka_unit_test_setup_teardown(test_same_block, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unknown, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_grow, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_drop_oldest, setup, teardown),
         cmocka_unit_test_setup_teardown(test_drop, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random, setup, teardown),
     };

@@ -49,7 +49,9 @@ static void test_mixes(void **state) {
         {"Q4_0", "output.weight", WICK_Q6_K},
         {"Q4_0", "blk.0.ffn_down.weight", WICK_Q4_0},
         {"Q3_K_M", "blk.0.ffn_down.weight", WICK_Q5_K},
-        {"Q3_K_M", "blk.9.ffn_down.weight", WICK_Q4_K},
+        {"Q3_K_M", "blk.1.ffn_down.weight", WICK_Q4_K}, /* after the first sixteenth */
+        {"Q3_K_M", "blk.1.attn_v.weight", WICK_Q5_K},   /* the first two */
+        {"Q3_K_M", "blk.2.attn_v.weight", WICK_Q4_K},
         {"Q3_K_M", "blk.9.attn_q.weight", WICK_Q3_K},
         {"Q2_K", "blk.9.attn_v.weight", WICK_Q4_K}, /* 4 heads share it */
         {"Q2_K", "blk.9.attn_q.weight", WICK_Q2_K},

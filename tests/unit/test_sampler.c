@@ -289,6 +289,25 @@ static void test_ties_at_min_p(void **state) {
     }
 }
 
+/* Of four tokens that are as likely as each other two make up a half, not three. */
+static void test_shares_that_are_met(void **state) {
+    (void)state;
+    static const wick_sampler_desc descs[] = {{.temperature = 1, .top_p = 0.5f},
+                                              {.temperature = 1, .typical_p = 0.5f}};
+    static const float logits[4] = {0};
+    for (size_t d = 0; d < sizeof descs / sizeof *descs; d++) {
+        wk_candidate items[4];
+        wk_candidates list = {.items = items};
+        wk_rng rng = {0};
+        wick_sampler_desc desc = descs[d];
+        size_t n;
+        wk_sampler_resolve(&desc);
+        wk_filter(&desc, logits, 4, 0, &list, &rng);
+        (void)wk_candidates_kept(&list, &n);
+        assert_int_equal(n, 2);
+    }
+}
+
 static void test_a_seed_repeats(void **state) {
     (void)state;
     static const wick_sampler_desc descs[] = {
@@ -426,6 +445,7 @@ int main(void) {
         cmocka_unit_test(test_mirostat_follows_the_paper),
         cmocka_unit_test(test_a_large_vocabulary),
         cmocka_unit_test(test_ties_at_min_p),
+        cmocka_unit_test(test_shares_that_are_met),
         cmocka_unit_test(test_ends_of_ranges),
         cmocka_unit_test(test_bad_values_are_refused),
         cmocka_unit_test(test_numbers_that_are_none),

@@ -125,6 +125,7 @@ static void test_failures(void **state) {
     fails(f, "{% include 'a' %}", "0", "no loader");
     fails(f, "{{ 9223372036854775807 + 1 }}", "0", "64 bits");
     fails(f, "{{ x.__class__.a }}", "\"\"", "unsafe");
+    fails(f, "{{ x._ }}{{ x._.a }}", "\"\"", "unsafe");
     fails(f, "{{ x[0:1, 2] }}", "[1, 2, 3]", "expected token ']', got ','");
     static const char *const separators[] = {"','", "',', ':', ':'", "1, ':'", "',', 1"};
     for (size_t i = 0; i < sizeof separators / sizeof *separators; i++) {

@@ -187,8 +187,9 @@ static void capitals_count_where_there_are_some(void **state) {
 /* --- The unigram model --- */
 
 static void make_unigram(small_vocab *v) {
-    static const char *const texts[] = {"\xE2\x96\x81", "a", "b", "ab", "abc", "c", "bcd"};
-    static const float scores[] = {-2, -3, -3, -4, -9, -3, -4};
+    static const char *const texts[] = {"\xE2\x96\x81", "a", "b",   "ab",
+                                        "abc",          "c", "bcd", "cccccc"};
+    static const float scores[] = {-2, -3, -3, -4, -9, -3, -4, -5};
     small_vocab_begin(v, "t5", "");
     v->desc.unknown = small_vocab_add(v, "<unk>", WK_TOKEN_UNKNOWN, 0);
     v->desc.end = small_vocab_add(v, "</s>", WK_TOKEN_CONTROL, 0);
@@ -199,13 +200,14 @@ static void make_unigram(small_vocab *v) {
 
 static void unigram(void **state) {
     (void)state;
-    enum { UNKNOWN, END, SPACE, A, B, AB, ABC, C, BCD };
+    enum { UNKNOWN, END, SPACE, A, B, AB, ABC, C, BCD, SIX };
     wk_heap heap;
     small_vocab v;
     make_unigram(&v);
     wick_tokenizer *t = make(&heap, &v.desc);
     ASSERT_IDS(t, "abcd", 0, SPACE, A, BCD); /* the longest first would end in nothing */
     ASSERT_IDS(t, "abc", 0, SPACE, AB, C);   /* the whole is worse */
+    ASSERT_IDS(t, "cccccc", 0, SPACE, SIX);  /* as long as any token */
     ASSERT_IDS(t, "ab", ADD, SPACE, AB, END);
     ASSERT_IDS(t, "axyzb", 0, SPACE, A, UNKNOWN, B); /* one for all in a row */
     ASSERT_IDS(t, "  a   b ", 0, SPACE, A, SPACE, B);
@@ -225,7 +227,7 @@ static void unigram(void **state) {
 /* Less probable by 10 than the least probable piece, of which two unknown ones are better here. */
 static void unigram_unknown(void **state) {
     (void)state;
-    enum { UNKNOWN, END, SPACE, XY = 9 };
+    enum { UNKNOWN, END, SPACE, XY = 10 };
     static const float scores[] = {-19, -20, -21, -30};
     for (size_t i = 0; i < WK_COUNT(scores); i++) {
         wk_heap heap;
