@@ -1,5 +1,6 @@
 """`wick logits`, and what it refuses. The environment is that of command.py."""
 
+import math
 import os
 import re
 import struct
@@ -52,6 +53,20 @@ def test_logits_that_cannot_be_written():
         equal(os.listdir(folder), [])
     if Path("/dev/full").exists():
         fails(1, "No space left", arguments=[*base, "/dev/full"])
+
+
+def test_logits_that_are_not_finite():
+    """The rows of the embeddings are those of the output."""
+    for row in (0, 511):
+        with tempfile.TemporaryDirectory() as folder:
+            damaged = f"{folder}/x.gguf"
+            data = bytearray(Path(MODEL).read_bytes())
+            at = int(re.search(r"token_embd.weight .* at (\d+)",
+                               succeeds("info", MODEL, "--tensors").decode()).group(1))
+            struct.pack_into("<f", data, at + 4 * 64 * row, math.nan)
+            Path(damaged).write_bytes(data)
+            fails(1, "not all finite",
+                  arguments=["logits", damaged, "--tokens", "1 403", "--out", f"{folder}/x.npy"])
 
 
 def test_bad_token_ids():

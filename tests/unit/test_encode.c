@@ -13,6 +13,7 @@
 #include "fixture_file.h"
 #include "format/gguf_parse.h"
 #include "quant/block.h"
+#include "quant/encode_block.h"
 
 #include <float.h>
 #include <math.h>
@@ -265,13 +266,28 @@ static void test_rates(void **state) {
     }
 }
 
+static float nearest_whole(float x) { return roundf(x); }
+
+/* Of steps that are as good the first, so that an encoding is the same everywhere. */
+static void test_equal_steps(void **state) {
+    (void)state;
+    static const float x[4] = {0, 1, 2, 3}, w[4] = {1, 1, 1, 1}, minimum[WK_TRIES] = {0};
+    const wk_group group = {.x = x, .w = w, .n = 4, .nearest = nearest_whole, .peak = 3};
+    float step[WK_TRIES], least = -1;
+    for (int first = 0; first < WK_TRIES - 1; first++) {
+        for (int t = 0; t < WK_TRIES; t++) step[t] = t < first ? 0.75F : t == first ? 1 : 0.5F;
+        assert_int_equal(wk_choose_step(group, step, minimum, &least), first);
+        assert_true(least == 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quick),      cmocka_unit_test(test_reference_errors),
         cmocka_unit_test(test_zeros),      cmocka_unit_test(test_constants),
         cmocka_unit_test(test_extremes),   cmocka_unit_test(test_unencodable),
         cmocka_unit_test(test_importance), cmocka_unit_test(test_two_that_matter),
-        cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_rates),      cmocka_unit_test(test_equal_steps),
     };
     return cmocka_run_group_tests_name("encode", tests, NULL, NULL);
 }

@@ -157,9 +157,10 @@ static void test_found_in_parts(void **state) {
 static void test_kinds(void **state) {
     (void)state;
     const wick_math math = wick_device_math(device);
-    wick_session *const first = open_session(&twenty), *const alike = open_session(&twenty);
+    const wick_session_desc desc = {.cache = WICK_CACHE_F32};
+    wick_session *const first = open_session(&desc), *const alike = open_session(&desc);
     wick_device_set_math(device, math == WICK_MATH_EXACT ? WICK_MATH_FAST : WICK_MATH_EXACT);
-    wick_session *const unlike = open_session(&twenty);
+    wick_session *const unlike = open_session(&desc);
     wick_device_set_math(device, math);
     assert_ptr_equal(alike->sequence->runner, first->sequence->runner);
     assert_ptr_not_equal(unlike->sequence->runner, first->sequence->runner);

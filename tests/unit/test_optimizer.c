@@ -119,6 +119,40 @@ static void state_moves(void **state) {
     wick_scope_end(scope);
 }
 
+/* What is 0 stands for the numbers of the documentation. */
+static void defaults(void **state) {
+    static const wick_optimizer_desc both[][2] = {
+        {{.kind = WICK_OPTIMIZER_ADAMW},
+         {.kind = WICK_OPTIMIZER_ADAMW, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}},
+        {{.kind = WICK_OPTIMIZER_LION}, {.kind = WICK_OPTIMIZER_LION, .beta1 = 0.9, .beta2 = 0.99}},
+    };
+    wick_device *const device = device_of(state);
+    for (size_t i = 0; i < WK_COUNT(both); i++) {
+        const wick_scope scope = wick_scope_begin(device);
+        wick_tensor *p[2];
+        wick_optimizer *optimizers[2];
+        for (int k = 0; k < 2; k++) {
+            p[k] = random_tensor(device, WICK_F32, WICK_SHAPE(N), 1);
+            assert_int_equal(wick_optimizer_make(&both[i][k], &p[k], NULL, 1, &optimizers[k]),
+                             WICK_OK);
+            for (uint64_t t = 0; t < STEPS; t++) {
+                wick_tensor *const g = random_tensor(device, WICK_F32, WICK_SHAPE(N), 2 + t);
+                assert_int_equal(wick_optimizer_step(optimizers[k], &g, 0.05), WICK_OK);
+            }
+        }
+        double *wanted = contents(p[1]);
+        assert_close(p[0], wanted, 0);
+        free(wanted);
+        for (size_t k = 0; k < wick_optimizer_n_states(optimizers[0]); k++) {
+            wanted = contents(wick_optimizer_state(optimizers[1], k));
+            assert_close(wick_optimizer_state(optimizers[0], k), wanted, 0);
+            free(wanted);
+        }
+        for (int k = 0; k < 2; k++) wick_optimizer_free(optimizers[k]);
+        wick_scope_end(scope);
+    }
+}
+
 /* Without a scope nothing is left, either. */
 static void without_scope(void **state) {
     wick_device *const device = device_of(state);
@@ -217,8 +251,8 @@ static void out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(formulas), TEST(state_moves), TEST(without_scope),
-        TEST(clipping), TEST(bad_input),   TEST(out_of_memory),
+        TEST(formulas), TEST(defaults),  TEST(state_moves),   TEST(without_scope),
+        TEST(clipping), TEST(bad_input), TEST(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include "checked_heap.h"
 #include "core/rng.h"
+#include "sample/penalties.h"
 #include "sample/sampler.h"
 
 #include <float.h>
@@ -90,6 +91,18 @@ static void test_penalties(void **state) {
         }
         wk_sampler_free(&heap, &sampler);
     }
+}
+
+/* Ids past the vocabulary stand for rows without a token. */
+static void test_ids_that_are_none(void **state) {
+    (void)state;
+    enum { N_IDS = 3 };
+    static const uint32_t tokens[] = {N_IDS, UINT32_MAX, N_IDS - 1};
+    const wick_sampler_desc desc = {.repeat_penalty = 2, .repeat_last = 3};
+    float logits[N_IDS + 1] = {1, 1, 1, 1};
+    uint32_t counts[N_IDS + 1] = {0, 0, 0, 1};
+    wk_penalize(&desc, tokens, 3, counts, logits, N_IDS);
+    for (uint32_t i = 0; i <= N_IDS; i++) assert_true(logits[i] == (i == N_IDS - 1 ? 0.5F : 1));
 }
 
 static void test_repetition_is_penalized_once(void **state) {
@@ -244,6 +257,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_penalties),
         cmocka_unit_test(test_repetition_is_penalized_once),
+        cmocka_unit_test(test_ids_that_are_none),
         cmocka_unit_test(test_extreme_factors),
         cmocka_unit_test(test_biases),
         cmocka_unit_test(test_dry),

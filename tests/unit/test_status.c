@@ -27,6 +27,8 @@ static void test_first_failure_stays(void **state) {
     assert_int_equal(wk_fail(&err, WICK_ERR_SHAPE, "rank %d", 7), WICK_ERR_SHAPE);
     assert_int_equal(wk_fail(&err, WICK_ERR_IO, "second"), WICK_ERR_IO);
     assert_int_equal(wk_fail_memory(&err, 10, 5, "a thing"), WICK_ERR_OUT_OF_MEMORY);
+    const wick_error later = {.status = WICK_ERR_IO, .message = "later"};
+    assert_int_equal(wk_pass_on(&err, WICK_ERR_IO, &later), WICK_ERR_IO);
     assert_int_equal(err.status, WICK_ERR_SHAPE);
     assert_string_equal(err.message, "rank 7");
     assert_int_equal(err.bytes_requested, 0);
