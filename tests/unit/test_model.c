@@ -95,6 +95,31 @@ static void test_defaults(void **state) {
     drop(&it);
 }
 
+/* Each layer is in one stage; the table in the first, the output in the last. */
+static void test_stages(void **state) {
+    (void)state;
+    small_model small = small_model_make();
+    made it = make(&small);
+    const wk_placement placement = {.stages = {{.first = 0, .count = 1}, {.first = 1, .count = 1}},
+                                    .n_stages = 2};
+    static const struct {
+        const char *name;
+        bool is_in[2];
+    } tensors[] = {{"token_embd.weight", {true, true}}, /* tied */
+                   {"output_norm.weight", {false, true}},
+                   {"blk.0.attn_q.weight", {true, false}},
+                   {"blk.1.attn_q.weight", {false, true}}};
+    wk_model_place(it.model, &placement);
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
+        const wick_file_tensor *const tensor =
+            wk_gguf_find_tensor(wk_gguf_parser_result(it.parser), tensors[i].name);
+        assert_non_null(tensor);
+        for (uint32_t s = 0; s < 2; s++)
+            assert_int_equal(wk_model_weight_uses(it.model, tensor, s) != 0, tensors[i].is_in[s]);
+    }
+    drop(&it);
+}
+
 static void test_uses(void **state) {
     (void)state;
     small_model small = small_model_make();
@@ -369,12 +394,12 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),        cmocka_unit_test(test_uses),
-        cmocka_unit_test(test_required_keys),   cmocka_unit_test(test_wrong_types),
-        cmocka_unit_test(test_extreme_numbers), cmocka_unit_test(test_contradictions),
-        cmocka_unit_test(test_arrays),          cmocka_unit_test(test_rope_scaling),
-        cmocka_unit_test(test_tensors),         cmocka_unit_test(test_families),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_defaults),       cmocka_unit_test(test_uses),
+        cmocka_unit_test(test_stages),         cmocka_unit_test(test_required_keys),
+        cmocka_unit_test(test_wrong_types),    cmocka_unit_test(test_extreme_numbers),
+        cmocka_unit_test(test_contradictions), cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_rope_scaling),   cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_families),       cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

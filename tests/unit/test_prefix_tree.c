@@ -106,7 +106,7 @@ static void test_unknown(void **state) {
     assert_int_equal(found[1], 7);
 }
 
-/* Blocks that a grown cache has are no texts yet. */
+/* Blocks that a cache grows by hold no text. */
 static void test_grow(void **state) {
     (void)state;
     for (uint32_t n = N_BLOCKS; n <= N_BLOCKS + 3; n++) {

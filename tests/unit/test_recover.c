@@ -196,6 +196,27 @@ static void test_shadow(void **state) {
     }
 }
 
+/* A device that is closed at any moment of a verification leaves nothing. */
+static void test_closed_while_verifying(void **state) {
+    (void)state;
+    bool is_done = false;
+    for (int n_polls = 0; !is_done; n_polls++) {
+        checked_heap_init(&heap, UINT64_MAX);
+        const wick_device_desc desc = {.backend = WICK_BACKEND_NULL,
+                                       .n_threads = 1,
+                                       .null_flags = WICK_NULL_LATE,
+                                       .verify = true,
+                                       .allocator = heap.heap.hook};
+        wick_device *device;
+        assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
+        wick_tensor *const x = numbers(device), *const y = wick_neg(x);
+        for (int i = 0; i < n_polls && !is_done; i++) is_done = wick_poll(device) == WICK_OK;
+        wick_release(y);
+        wick_release(x);
+        close_clean(device);
+    }
+}
+
 static void test_plans(void **state) {
     (void)state;
     wick_device *const device = open_null(0);
@@ -472,12 +493,19 @@ static void test_public(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tensors),       cmocka_unit_test(test_generations),
-        cmocka_unit_test(test_reads),         cmocka_unit_test(test_shadow),
-        cmocka_unit_test(test_plans),         cmocka_unit_test(test_random_numbers),
-        cmocka_unit_test(test_too_often),     cmocka_unit_test(test_closed_on_the_way),
-        cmocka_unit_test(test_falls_back),    cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_uploaded_rows), cmocka_unit_test(test_public),
+        cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_generations),
+        cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_shadow),
+        cmocka_unit_test(test_closed_while_verifying),
+        cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_random_numbers),
+        cmocka_unit_test(test_too_often),
+        cmocka_unit_test(test_closed_on_the_way),
+        cmocka_unit_test(test_falls_back),
+        cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_uploaded_rows),
+        cmocka_unit_test(test_public),
         cmocka_unit_test(test_delays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
