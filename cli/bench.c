@@ -138,15 +138,28 @@ typedef struct timer {
     const bench_options *options;
     const cli_engine *engine;
     wick_session *session;
-    uint32_t *ids; /* of the prompt */
+    uint32_t *ids;            /* of the prompt */
+    double encode_seconds;    /* of the tokens since it was set to 0: until they were submitted */
+    cli_bench_counts *counts; /* of the last generation */
 } timer;
 
-/* Computes until the next token has been generated. */
-static int next_token(const timer *t) {
+static wick_device_stats stats_of(const timer *t) {
+    wick_device_stats stats;
+    wick_device_get_stats(t->engine->device, &stats);
+    return stats;
+}
+
+/* Computes until the next token has been generated. The calls up to that which submits its commands
+ * are what a GPU waits for. */
+static int next_token(timer *t) {
     wick_event event = {0};
+    const uint64_t n_submits = stats_of(t).n_submits;
     while (event.kind != WICK_EVENT_TOKEN) {
         if (cli_interrupted()) return CLI_INTERRUPTED;
+        const bool is_submitted = stats_of(t).n_submits > n_submits;
+        const double begin = wick_time();
         const wick_status status = wick_session_step(t->session, &event);
+        if (!is_submitted) t->encode_seconds += wick_time() - begin;
         if (status != WICK_OK)
             return cli_report_step(t->session, t->engine->device, cli_step_hint(status));
         if (event.kind == WICK_EVENT_PENDING) wick_pause(t->engine->device);
@@ -157,16 +170,26 @@ static int next_token(const timer *t) {
 
 /* seconds[0]: to read the first n ids and choose the next token; [1]: to generate n_more tokens
  * after it. */
-static int time_run(const timer *t, uint32_t n, uint32_t n_more, double seconds[2]) {
+static int time_run(timer *t, uint32_t n, uint32_t n_more, double seconds[2]) {
     wick_session_reset(t->session);
     const wick_status status = wick_session_append_tokens(t->session, t->ids, n);
     if (status != WICK_OK) return cli_report_step(t->session, t->engine->device, NULL);
     const double start = wick_time();
     int code = next_token(t);
+    const wick_device_stats before = stats_of(t);
+    t->encode_seconds = 0;
     const double middle = wick_time();
     for (uint32_t i = 0; i < n_more && code == CLI_OK; i++) code = next_token(t);
     seconds[0] = middle - start;
     seconds[1] = wick_time() - middle;
+    const wick_device_stats after = stats_of(t);
+    if (n_more > 0)
+        *t->counts = (cli_bench_counts){
+            .dispatches = (double)(after.n_dispatches - before.n_dispatches) / n_more,
+            .submits = (double)(after.n_submits - before.n_submits) / n_more,
+            .reads = (double)(after.n_reads - before.n_reads) / n_more,
+            .encode_seconds = t->encode_seconds / n_more,
+        };
     return code;
 }
 
@@ -185,8 +208,7 @@ static cli_bench_speed summary(double *values, size_t n) {
 
 /* Times reading n_prompt tokens or, if that is 0, generating n_generated tokens after a single
  * one. */
-static int time_test(const timer *t, uint32_t n_prompt, uint32_t n_generated,
-                     cli_bench_speed *speed) {
+static int time_test(timer *t, uint32_t n_prompt, uint32_t n_generated, cli_bench_speed *speed) {
     const uint32_t n_runs = t->options->n_repetitions;
     double *const rates = calloc(n_runs, sizeof *rates);
     if (rates == NULL) return cli_error("out of memory for the results");
@@ -272,6 +294,7 @@ static int time_row(timer *t, cli_bench_row *row) {
     const uint32_t n_ids = row->n_prompt > 0 ? row->n_prompt : 1;
     wick_session_desc desc = session_desc(t->options, row->n_prompt, row->n_generated);
     desc.draft = t->engine->draft;
+    t->counts = &row->counts;
     cli_warn_context(t->engine->model, desc.context_length);
     wick_error error = {0};
     if (wick_session_open(t->engine->model, &desc, &t->session, &error) != WICK_OK)
@@ -290,9 +313,7 @@ static int time_row(timer *t, cli_bench_row *row) {
     wick_session_get_stats(t->session, &row->session);
     set_cost(row, t->options->model);
     row->peak_memory = wick_peak_memory();
-    wick_device_stats stats;
-    wick_device_get_stats(t->engine->device, &stats);
-    row->longest_submit = stats.longest_submit;
+    row->longest_submit = stats_of(t).longest_submit;
     free(t->ids);
     wick_session_close(t->session);
     return code;
@@ -328,13 +349,18 @@ static int time_device(const bench_options *o, cli_bench_row *rows) {
     return code;
 }
 
+static wick_webgpu_desc webgpu_of(const bench_options *o) {
+    return (wick_webgpu_desc){
+        .library = o->engine.webgpu_lib, .adapter = o->engine.adapter, .as_gpu = o->engine.as_gpu};
+}
+
 /* After all models are closed: it needs memory that does not belong to their peak. */
 static void measure_limits(const bench_options *o, cli_bench_row *rows, size_t n) {
     const wick_device_desc desc = {
         .backend = rows[0].device.backend,
         .n_threads = rows[0].device.n_threads,
         .isa = (wick_isa)o->engine.isa,
-        .webgpu = {.library = o->engine.webgpu_lib, .adapter = o->engine.adapter},
+        .webgpu = webgpu_of(o),
     };
     wick_device *device = NULL;
     if (cli_open_device(&desc, &device, NULL) != WICK_OK) return;
@@ -358,7 +384,7 @@ static int time_all(bench_options *o, cli_bench_row *rows, size_t n_pairs) {
 static int time_kernels(const bench_options *o, cli_bench_format format) {
     const wick_device_desc device = {
         .backend = o->engine.backend,
-        .webgpu = {.library = o->engine.webgpu_lib, .adapter = o->engine.adapter},
+        .webgpu = webgpu_of(o),
     };
     return cli_bench_kernels(&device, &(cli_kernel_bench){.model = o->model,
                                                           .kernels = o->kernels,

@@ -9,6 +9,12 @@ typedef struct cli_bench_speed {
     double median, least, most;
 } cli_bench_speed;
 
+/* What a generated token comes to on a GPU, on average. */
+typedef struct cli_bench_counts {
+    double dispatches, submits, reads;
+    double encode_seconds; /* of this thread, until its commands are submitted */
+} cli_bench_counts;
+
 /* One model with one device and one pair of lengths. */
 typedef struct cli_bench_row {
     const char *model; /* as given */
@@ -22,6 +28,7 @@ typedef struct cli_bench_row {
     uint64_t peak_memory;  /* bytes, of the process up to this row; 0: unknown */
     cli_bench_speed prompt, generation;
     wick_session_stats session; /* of the last run */
+    cli_bench_counts counts;    /* likewise */
     /* What one token costs at least: operations of matrix products with the weights in a prompt,
      * bytes of weights and cache read in a generation. 0: not known. */
     double ops_per_token, bytes_per_token;

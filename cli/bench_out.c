@@ -57,6 +57,17 @@ static void add_setting(cli_field_list *list, const cli_bench_row *row) {
     cli_add_number(list, "n_repetitions", row->n_repetitions);
 }
 
+/* Of a device without dispatches none is known. */
+static void add_counts(cli_field_list *list, const cli_bench_row *row) {
+    const cli_bench_counts *const counts = &row->counts;
+    const bool is_gpu = counts->dispatches > 0;
+    cli_add_number(list, "dispatches_per_token", is_gpu ? counts->dispatches : NAN);
+    cli_add_number(list, "submits_per_token", is_gpu ? counts->submits : NAN);
+    cli_add_number(list, "reads_per_token", is_gpu ? counts->reads : NAN);
+    cli_add_number(list, "bytes_per_token", known(row->bytes_per_token));
+    cli_add_number(list, "encode_us_on_critical_path", is_gpu ? 1e6 * counts->encode_seconds : NAN);
+}
+
 static void add_result(cli_field_list *list, const cli_bench_row *row) {
     cli_add_number(list, "load_seconds", row->load_seconds);
     cli_add_number(list, "peak_memory_bytes", known((double)row->peak_memory));
@@ -68,6 +79,7 @@ static void add_result(cli_field_list *list, const cli_bench_row *row) {
     cli_add_number(list, "decode_most", known(row->generation.most));
     cli_add_number(list, "n_drafted", row->session.n_drafted);
     cli_add_number(list, "n_accepted", row->session.n_accepted);
+    add_counts(list, row);
     cli_add_number(list, "longest_submit_seconds", known(row->longest_submit));
     cli_add_text(list, "prefill_arithmetic", row->is_fast ? "integer" : "f32");
     cli_add_number(list, "prefill_share_of_peak", prompt_share(row));

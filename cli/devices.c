@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 typedef struct devices_options {
-    bool json;
+    bool json, as_gpu;
     const char *webgpu_lib, *adapter, *wgsl;
 } devices_options;
 
@@ -35,6 +35,10 @@ static const cli_option options[] = {
          "the GPU for --wgsl: its number, a part of its name, or discrete, integrated, software",
      .kind = &cli_text,
      .offset = offsetof(devices_options, adapter)},
+    {.name = "as-gpu",
+     .help = "for --wgsl: choose kernels on a driver in software as on a GPU",
+     .kind = &cli_flag,
+     .offset = offsetof(devices_options, as_gpu)},
 };
 static const cli_group group = {"Options", options, sizeof options / sizeof *options};
 static const cli_group *const groups[] = {&group, NULL};
@@ -111,7 +115,9 @@ static void print_json(cli_json *json, const found_device *found, const devices_
 static int run(void *given) {
     const devices_options *const o = given;
     if (o->wgsl != NULL)
-        return cli_print_wgsl(&(wick_webgpu_desc){.library = o->webgpu_lib, .adapter = o->adapter},
+        return cli_print_wgsl(&(wick_webgpu_desc){.library = o->webgpu_lib,
+                                                  .adapter = o->adapter,
+                                                  .as_gpu = o->as_gpu},
                               o->wgsl);
     wick_backend_status backends[MAX_BACKENDS];
     size_t n = cli_list_backends(backends, MAX_BACKENDS);

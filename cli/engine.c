@@ -115,6 +115,10 @@ static const cli_option engine_options[] = {
      .help = "the implementation of WebGPU: a library of Dawn or wgpu-native",
      .kind = &cli_text,
      .offset = offsetof(cli_engine_options, webgpu_lib)},
+    {.name = "as-gpu",
+     .help = "choose kernels on a driver in software as on a GPU, for tests",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_engine_options, as_gpu)},
     {.name = "tuning",
      .argument = "FILE|none",
      .help = "which kernels of a GPU are taken and how, see docs/webgpu.md; without it what "
@@ -212,6 +216,7 @@ static int open_device(cli_engine *engine, const cli_engine_options *options) {
         .webgpu = {.library = options->webgpu_lib,
                    .adapter = options->adapter,
                    .debug = options->debug,
+                   .as_gpu = options->as_gpu,
                    .pool.max_bytes = options->gpu_memory,
                    .cache = cli_kernel_cache_functions(&engine->kernel_cache)},
     };

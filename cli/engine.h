@@ -22,7 +22,7 @@ typedef struct cli_engine_options {
     uint64_t gpu_memory;   /* bytes; 0: all there is */
     cli_texts adapters;    /* of the model that cli_engine_open loads */
     bool strict, verify, profile, no_fusion;
-    bool debug, no_map, low_memory, no_warm_up, no_kernel_cache;
+    bool debug, no_map, low_memory, no_warm_up, no_kernel_cache, as_gpu;
 } cli_engine_options;
 
 void cli_engine_defaults(cli_engine_options *options, wick_math math);

@@ -16,6 +16,7 @@ typedef struct info_options {
     uint32_t context_length;
     wick_backend backend;
     const char *adapter, *webgpu_lib;
+    bool as_gpu;
     uint64_t gpu_memory; /* bytes; 0: not known */
     int math, cache;     /* wick_math, wick_cache */
 } info_options;
@@ -70,6 +71,10 @@ static const cli_option options[] = {
      .help = "the implementation of WebGPU: a library of Dawn or wgpu-native",
      .kind = &cli_text,
      .offset = offsetof(info_options, webgpu_lib)},
+    {.name = "as-gpu",
+     .help = "predict for a driver in software what holds on a GPU, as for 'wick run'",
+     .kind = &cli_flag,
+     .offset = offsetof(info_options, as_gpu)},
     {.name = "gpu-memory",
      .argument = "BYTES",
      .help = "predict which layers fit if the GPU has this much memory, such as 500M or 2G",
@@ -100,6 +105,7 @@ static int predict(const info_options *o, cli_file_info *info) {
                                    .math = (wick_math)o->math,
                                    .webgpu = {.library = o->webgpu_lib,
                                               .adapter = o->adapter,
+                                              .as_gpu = o->as_gpu,
                                               .pool.max_bytes = o->gpu_memory}};
     wick_device *device = NULL;
     wick_error error = {0};

@@ -15,7 +15,7 @@ typedef struct verify_options {
     int isa; /* wick_isa */
     uint32_t n_cases;
     uint64_t seed;
-    bool is_core, store, json;
+    bool is_core, as_gpu, store, json;
 } verify_options;
 
 static const cli_option options[] = {
@@ -74,6 +74,10 @@ static const cli_option device_options[] = {
              "default limits",
      .kind = &cli_flag,
      .offset = offsetof(verify_options, is_core)},
+    {.name = "as-gpu",
+     .help = "choose kernels on a driver in software as on a GPU",
+     .kind = &cli_flag,
+     .offset = offsetof(verify_options, as_gpu)},
     {.name = "isa",
      .argument = "auto|ref|avx2|avx512|neon|dotprod|i8mm",
      .help = "highest instruction set of the CPU kernels",
@@ -216,6 +220,7 @@ static int run(void *given) {
     wick_device_desc desc = {.backend = o->backend, .isa = (wick_isa)o->isa};
     desc.webgpu.library = o->webgpu_lib;
     desc.webgpu.adapter = o->adapter;
+    desc.webgpu.as_gpu = o->as_gpu;
     desc.webgpu.default_limits = o->is_core;
     if (o->is_core) desc.webgpu.without = UINT32_MAX;
     wick_device *device = NULL;

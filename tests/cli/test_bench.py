@@ -31,6 +31,10 @@ def test_json():
         assert 0 < least <= row[f"{test}_tokens_per_second"] <= most, row
     assert row["peak_memory_bytes"] > 1e6 and row["load_seconds"] >= 0, row
     assert 1e8 < row["read_bytes_per_second"] < 1e13, row
+    assert row["bytes_per_token"] > row["weight_bytes"], row
+    for count in ("dispatches_per_token", "submits_per_token", "reads_per_token",
+                  "encode_us_on_critical_path"):
+        equal(row[count], None)  # the CPU dispatches nothing
 
 
 def test_shares_of_the_limits():

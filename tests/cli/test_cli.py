@@ -514,8 +514,9 @@ def test_version():
     assert re.fullmatch(rb"wick \d+\.\d+\.\d+\n", succeeds("--version"))
 
 
-ENGINE = ("backend adapter webgpu-lib gpu-layers gpu-memory threads isa math chunk cache strict "
-          "verify profile no-fusion debug no-map low-memory no-kernel-cache no-warm-up tuning lora")
+ENGINE = ("backend adapter webgpu-lib as-gpu gpu-layers gpu-memory threads isa math chunk cache "
+          "strict verify profile no-fusion debug no-map low-memory no-kernel-cache no-warm-up "
+          "tuning lora ")
 SAMPLING = ("temp top-k top-p min-p repeat-penalty repeat-last seed frequency-penalty "
             "presence-penalty logit-bias dry dry-base dry-allowed dry-last dry-breaker typical-p "
             "xtc xtc-threshold mirostat mirostat-eta grammar grammar-file json-schema "
@@ -528,7 +529,7 @@ OPTIONS = {
             "prefix-cache "
             + SAMPLING + ENGINE,
     "template": "cases language out",
-    "info": "json tensors context cache backend adapter webgpu-lib gpu-memory math",
+    "info": "json tensors context cache backend adapter webgpu-lib as-gpu gpu-memory math",
     "tokenize": "file ids no-special decode special",
     "logits": "tokens out " + ENGINE,
     "bench": "prompt generate repetitions kernels only store csv json speculate draft " + ENGINE,
@@ -536,8 +537,8 @@ OPTIONS = {
     "pull": "list sha256 mirror offline stall retries",
     "models": "json",
     "rm": "yes",
-    "devices": "json webgpu-lib wgsl adapter",
-    "verify": "cases seed store json backend adapter webgpu-lib tuning core isa",
+    "devices": "json webgpu-lib wgsl adapter as-gpu",
+    "verify": "cases seed store json backend adapter webgpu-lib as-gpu tuning core isa",
     "help": "man completion",
     "convert": "type force",
     "compare": "tolerance json",

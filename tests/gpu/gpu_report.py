@@ -42,6 +42,10 @@ def check_sections(data):
     for kind in TYPES:
         assert any(row["is_fastest"] and row["seconds"] > 0 for row in kernels[kind]), kind
     models, = data["models"]
+    built_in = models["decode"][0]
+    once = (built_in["submits_per_token"], built_in["reads_per_token"])
+    assert once == (1, 1) and built_in["dispatches_per_token"] > 10, built_in
+    assert built_in["encode_us_on_critical_path"] > 0, built_in
     for test in ("decode", "prefill"):
         assert all(row["tokens_per_second"] > 0 for row in models[test]) and models[test], models
 
