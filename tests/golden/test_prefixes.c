@@ -6,6 +6,8 @@
 #include "golden/families.h"
 
 #include "core/checksum.h"
+#include "llm/runner_struct.h"
+#include "llm/session_struct.h"
 #include "random_bits.h"
 
 #include <wick/wick.h>
@@ -168,7 +170,11 @@ static bytes save(wick_model *model) {
 
 static wick_status load(wick_model *model, const bytes *saved, size_t size) {
     wick_prefixes *prefixes;
-    const wick_source source = wick_source_memory(saved->data, size);
+    wick_source source = wick_source_memory(saved->data, size);
+    source.is_sequential = true; /* they are read twice */
+    assert_int_equal(wick_prefixes_load_start(model, source, &prefixes, NULL), WICK_OK);
+    assert_int_equal(end_moving(model, prefixes), WICK_ERR_UNSUPPORTED);
+    source.is_sequential = false;
     assert_int_equal(wick_prefixes_load_start(model, source, &prefixes, NULL), WICK_OK);
     return end_moving(model, prefixes);
 }
@@ -225,6 +231,26 @@ static void check_saved(scene *s, wick_model *fresh) {
     free(saved.data);
 }
 
+/* With room for two: the one that was not found for the longest time goes. */
+static void check_oldest(const scene *s) {
+    static const uint32_t ids[3][4] = {{1, 2, 3, 4}, {1, 2, 3, 5}, {2, 2, 3, 4}};
+    const uint64_t key = 77, budget = s->other->snapshot_budget;
+    wick_session *const session = open_session(s, true);
+    wk_runner *const runner = session->sequence->runner;
+    if (wk_snapshot_size(runner, 4, 0) > 0) {
+        wk_snapshots_drop(runner);
+        for (int i = 0; i < 2; i++) assert_non_null(wk_snapshot_add(runner, key, ids[i], 4, 0));
+        s->other->snapshot_budget = runner->snapshots.bytes;
+        assert_non_null(wk_snapshot_find(runner, key, ids[0], 4, 0));
+        assert_non_null(wk_snapshot_add(runner, key, ids[2], 4, 0));
+        assert_non_null(wk_snapshot_find(runner, key, ids[0], 4, 0));
+        assert_null(wk_snapshot_find(runner, key, ids[1], 4, 0));
+        s->other->snapshot_budget = budget;
+        wk_snapshots_drop(runner);
+    }
+    wick_session_close(session);
+}
+
 static void check(const fixture *of, const wick_device_desc *desc) {
     char path[1200], name[128];
     snprintf(name, sizeof name, "families/%s.gguf", of->name);
@@ -242,6 +268,7 @@ static void check(const fixture *of, const wick_device_desc *desc) {
     check_turns(&s);
     make_prompt(&s, 12);
     check_saved(&s, fresh);
+    check_oldest(&s);
     wick_model_close(fresh);
     wick_model_close(s.other);
     wick_model_close(s.model);

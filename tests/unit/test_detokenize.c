@@ -223,6 +223,8 @@ static void too_little_room_changes_nothing(void **state) {
     assert_int_equal(wick_detokenize(&d, HELLO, out, 7, &size), WICK_ERR_ARGUMENT);
     assert_memory_equal(&d, &before, sizeof d);
     assert_string_equal(out, "untouched");
+    assert_int_equal(wick_detokenize(&d, 'A', out, 3, &size), WICK_ERR_ARGUMENT); /* 3 and 1 */
+    assert_memory_equal(&d, &before, sizeof d);
     assert_int_equal(wick_detokenize(&d, 100000, out, sizeof out, &size), WICK_ERR_INDEX);
     assert_memory_equal(&d, &before, sizeof d);
     assert_int_equal(wick_detokenize(&d, HELLO, out, 8, &size), WICK_OK);

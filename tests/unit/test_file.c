@@ -412,6 +412,25 @@ static wick_status write_to(fixture *f, const char *path, const char *text, wick
 }
 
 /* What a link leads to is written, as a shell does with /dev/stdout; the link stays. */
+/* By what they are, not by their names. */
+static void test_is_same(void **state) {
+    fixture *const f = *state;
+    char other[sizeof f->path + 8], linked[sizeof f->path + 8];
+    snprintf(other, sizeof other, "%s.other", f->path);
+    snprintf(linked, sizeof linked, "%s.linked", f->path);
+    write_file(f, "0", 1);
+    assert_false(wk_file_is_same(f->path, linked));
+    assert_int_equal(link(f->path, linked), 0);
+    FILE *const file = fopen(other, "wb");
+    assert_non_null(file);
+    fclose(file);
+    assert_true(wk_file_is_same(f->path, f->path));
+    assert_true(wk_file_is_same(f->path, linked));
+    assert_false(wk_file_is_same(f->path, other));
+    assert_int_equal(unlink(linked), 0);
+    assert_int_equal(unlink(other), 0);
+}
+
 static void test_write_through_links(void **state) {
     fixture *const f = *state;
     char link[160], open_file[64];
@@ -455,6 +474,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_sweep_spares_others, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_write_beyond_limit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_write_to_device, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_is_same, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_write_through_links, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,6 +152,58 @@ static void test_importance_of_experts(void **state) {
     free(y);
 }
 
+/* Reads an importance matrix of n matrices, each used `count` times, for a tensor of four; the mean
+ * squares of the last one into values. */
+static wick_status read_squares(int64_t n, float sum, float count, float values[K]) {
+    char matrix[128];
+    snprintf(matrix, sizeof matrix, "%s/imatrix.gguf", folder);
+    contents m = {.values = {{.key = text_of("general.type"),
+                              .type = WICK_VALUE_STRING,
+                              .string = text_of("imatrix")}},
+                  .n_values = 1};
+    add(&m, "w.in_sum2", WICK_SHAPE(n, K));
+    add(&m, "w.counts", WICK_SHAPE(n, 1));
+    const wick_file_desc desc = {
+        .values = m.values, .n_values = m.n_values, .tensors = m.tensors, .n_tensors = m.n_tensors};
+    float sums[5 * K + 5];
+    for (int64_t i = 0; i < n * K; i++) sums[i] = sum;
+    for (int64_t i = 0; i < n; i++) sums[n * K + i] = count;
+    wick_file_writer *writer = NULL;
+    assert_int_equal(wick_file_write_start(matrix, &desc, &writer, NULL), WICK_OK);
+    assert_int_equal(wick_file_write(writer, sums, (size_t)(n * K + n) * sizeof *sums, NULL),
+                     WICK_OK);
+    assert_int_equal(wick_file_write_finish(writer, true, NULL), WICK_OK);
+    const wick_file_tensor tensor = {.name = text_of("w"), .shape = WICK_SHAPE(4, 2, K)};
+    wk_heap heap;
+    wk_importance *importance;
+    const float *squares;
+    bool is_known;
+    int64_t n_matrices;
+    wk_heap_init(&heap, NULL);
+    assert_int_equal(wk_importance_open(&heap, matrix, &importance, NULL), WICK_OK);
+    wick_status status = wk_importance_check(importance, &tensor, &is_known, NULL);
+    if (status == WICK_OK)
+        status = wk_importance_read(importance, &tensor, &squares, &n_matrices, NULL);
+    if (status == WICK_OK) memcpy(values, squares + (n - 1) * K, K * sizeof *values);
+    wk_importance_close(importance);
+    assert_int_equal(unlink(matrix), 0);
+    return status;
+}
+
+/* For one matrix, or for each of four; where none was ever used all channels are alike. */
+static void test_mean_squares(void **state) {
+    (void)state;
+    float values[K];
+    for (int64_t n = 1; n <= 5; n++)
+        assert_int_equal(read_squares(n, 6, 2, values),
+                         n == 1 || n == 4 ? WICK_OK : WICK_ERR_FORMAT);
+    assert_int_equal(read_squares(4, 6, 2, values), WICK_OK);
+    assert_true(values[0] == 3 && values[K - 1] == 3);
+    assert_int_equal(read_squares(4, 0, 0, values), WICK_OK);
+    assert_true(values[0] == 1 && values[K - 1] == 1);
+    assert_int_equal(read_squares(4, INFINITY, 2, values), WICK_ERR_FORMAT);
+}
+
 static void test_wrong_importance(void **state) {
     (void)state;
     char matrix[128];
@@ -194,6 +246,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_importance),
         IN_FOLDER(test_importance_of_experts),
+        IN_FOLDER(test_mean_squares),
         IN_FOLDER(test_wrong_importance),
     };
     return cmocka_run_group_tests_name("quantize by importance", tests, NULL, NULL);

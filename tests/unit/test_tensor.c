@@ -127,6 +127,27 @@ static void test_shadow_kernels(void **state) {
     }
 }
 
+/* A result between whose rows there is something else. */
+static void test_shadows_leave_gaps(void **state) {
+    (void)state;
+    for (size_t mood = 0; mood < sizeof moods / sizeof *moods; mood++) {
+        wick_device *const device = open_mood(mood);
+        const wick_scope scope = wick_scope_begin(device);
+        wick_tensor *const x = ramp(device, 3, 4, 1), *const part = wick_narrow(x, 1, 1, 2);
+        float got[12];
+        assert_int_equal(wick_synchronize(device), WICK_OK);
+        wick_tensor *const other = ramp(device, 3, 4, 100); /* memory like its is used before */
+        assert_non_null(wick_exp(wick_narrow(other, 1, 1, 2)));
+        assert_int_equal(wick_synchronize(device), WICK_OK);
+        assert_non_null(wick_fill(part, 7));
+        assert_int_equal(wick_read(x, got, sizeof got), WICK_OK);
+        for (int i = 0; i < 12; i++)
+            assert_true(got[i] == (i % 4 == 1 || i % 4 == 2 ? 7 : 1 + 0.25F * (float)i));
+        wick_scope_end(scope);
+        close_clean(device);
+    }
+}
+
 /* What the CPU computes in the device's place, or beside it, may take it many slices. */
 static void test_shadows_take_their_time(void **state) {
     (void)state;
@@ -371,6 +392,7 @@ int main(void) {
         cmocka_unit_test(test_counters_tell_the_truth),
         cmocka_unit_test(test_shadow_kernels),
         cmocka_unit_test(test_shadows_take_their_time),
+        cmocka_unit_test(test_shadows_leave_gaps),
         cmocka_unit_test(test_strict_refuses_fallback),
         cmocka_unit_test(test_index_fault_is_of_its_result),
         cmocka_unit_test(test_a_failure_is_told_behind_other_ops),
