@@ -731,13 +731,13 @@ static wick_status answer_requests(outcome *out, wick_error *error) {
 /* Thousands of allocations. */
 static void test_api(void **state) {
     (void)state;
-    fail_at_each(answer_requests, tests_all() ? 1 : 23 * failing_step(), 500);
+    fail_at_each(answer_requests, tests_all() ? 7 : 23 * failing_step(), 500);
 }
 
 /* Thousands of allocations, of which each run makes most. */
 static void test_finetuning(void **state) {
     (void)state;
-    fail_at_each(finetune, tests_all() ? 1 : 23 * failing_step(), 1000);
+    fail_at_each(finetune, tests_all() ? 7 : 23 * failing_step(), 1000);
 }
 
 static int setup(void **state) {

