@@ -50,9 +50,9 @@ test: setup
 test-all: setup
 	@python3 tools/run_tests --all
 
+# The rest is fetched beside the first build.
 setup:
-	@tools/setup test
-	@tools/fetch_webgpu --drivers || true
+	@tools/setup native
 
 format:
 	@clang-format-19 -i $(SOURCES)
