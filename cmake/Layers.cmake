@@ -121,6 +121,14 @@ wick_layer(wick_train SOURCES train/*.c USES wick_ops)
 wick_layer(wick_finetune SOURCES finetune/*.c USES wick_llm wick_train)
 wick_layer(wick_verify SOURCES verify/*.c USES wick_ops)
 
+# Instrumented code takes three times as long to compile with optimisation. It has it where tests
+# compute or read much.
+if(WICK_SANITIZE)
+    foreach(layer source webgpu ops model llm judge api convert train finetune verify)
+        target_compile_options(wick_${layer} PRIVATE -O0)
+    endforeach()
+endif()
+
 # Pages download the module. The preset compiles it for size; what neither computes nor splits texts
 # into tokens nor brings weights into their layouts is made smaller still, whatever it costs.
 if(WICK_WASM)

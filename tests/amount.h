@@ -33,8 +33,8 @@ static inline bool is_slow(void) {
     return false;
 }
 
-/* From one allocation that is made to fail to the next: every allocation in turn, or every fifth.
- */
-static inline uint64_t failing_step(void) { return is_slow() ? 5 : 1; }
+/* From one allocation that is made to fail to the next: every allocation in turn, or every
+ * eleventh. */
+static inline uint64_t failing_step(void) { return is_slow() ? 11 : 1; }
 
 #endif
