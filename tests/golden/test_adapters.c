@@ -198,7 +198,7 @@ static void check_quantized(const fixture *of, const char *path, const reference
     static const char *const types[] = {"Q8_0", "Q4_0"};
     char file[64], name[NAME_SIZE + 8];
     snprintf(file, sizeof file, "/tmp/wick-adapted-%ld.gguf", (long)getpid());
-    const size_t n = chosen.backend != WICK_BACKEND_WEBGPU || tests_all() ? WK_COUNT(types) : 1;
+    const size_t n = tests_all() ? WK_COUNT(types) : 1;
     chosen.strict = false;
     for (size_t i = 0; i < n; i++) {
         snprintf(name, sizeof name, "%s %s", of->name, types[i]);

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { Wick } from "../../web/dist/wick.js";
+import { testsAll } from "./fixtures.mjs";
 import { missing, openWebGpu } from "./node_webgpu.mjs";
 
 const read = (path) => readFileSync(new URL(path, import.meta.url));
@@ -66,7 +67,8 @@ test("each kernel refused in turn", { skip: missing }, async () => {
   assert.deepEqual(whole.ids, expected);
   assert.deepEqual(whole.log, []);
   assert.ok(whole.texts.length >= 15, `${whole.texts.length} kernels`);
-  for (const refused of whole.texts) {
+  // Each round compiles all others again.
+  for (const refused of whole.texts.filter((_, i) => testsAll || i % 3 === 0)) {
     const { ids, log } = await generate(gpu, refused);
     assert.deepEqual(ids, expected, refused.slice(0, 200));
     assert.equal(log.length, 1, log.join("; ") + refused.slice(0, 200));
