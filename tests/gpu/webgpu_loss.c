@@ -74,7 +74,7 @@ static void tell(const wick_session_desc *desc, uint32_t each, told *it) {
     wick_session_close(session);
 }
 
-/* Behind each a driver in software compiles all kernels again. */
+/* After each a driver in software compiles all kernels again. */
 static void test_text_goes_on(void **state) {
     (void)state;
     const uint32_t n_losses = tests_all() ? 10 : 3;
