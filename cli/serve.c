@@ -5,8 +5,10 @@
 #include "engine.h"
 #include "input.h"
 #include "interrupt.h"
+#include "lora.h"
+#include "prefixes.h"
 #include "sampling.h"
-#include "server.h"
+#include "serve_clients.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +18,12 @@
 typedef struct serve_options {
     cli_engine_options engine; /* these two first, see sampling.h */
     cli_sampling_options sampling;
-    const char *model, *host, *socket, *alias, *compiled, *key_file, *origins;
+    const char *model, *host, *socket, *alias, *tags, *compiled, *chat_template, *key_file;
+    const char *origins, *hosts, *certificate, *private_key, *slot_folder, *prefix_cache;
     cli_texts keys;
+    int pooling, reasoning, reasoning_format;
+    bool context_shift, metrics, no_slots, reranks, logs_requests;
+    uint32_t n_keep, ping_interval;
     uint32_t port, n_parallel, context_length, max_tokens, max_queue, timeout;
 } serve_options;
 
@@ -34,6 +40,7 @@ static void set_defaults(void *given) {
     o->n_parallel = 4;
     o->max_queue = 64;
     o->timeout = 25;
+    o->ping_interval = 10;
     o->origins = "*";
 }
 
@@ -91,14 +98,73 @@ static const cli_option table[] = {
      .offset = OFFSET(max_tokens)},
     {.name = "alias",
      .argument = "NAME",
-     .help = "the model's name in answers",
+     .help = "the model's name in answers; after commas, more names for it",
      .kind = &cli_text,
      .offset = OFFSET(alias)},
     {.name = "template",
      .argument = "FILE.jinja",
+     .alias = "chat-template-file",
      .help = "chat template to use instead of the model's own",
      .kind = &cli_in,
      .offset = OFFSET(compiled)},
+    {.name = "chat-template",
+     .argument = "chatml|TEXT",
+     .help = "the same: ChatML, or the text of a template",
+     .kind = &cli_text,
+     .offset = OFFSET(chat_template)},
+    {.name = "reasoning",
+     .argument = "auto|on|off",
+     .help = "whether models think that can do both (the template's enable_thinking)",
+     .kind = &cli_word,
+     .offset = OFFSET(reasoning)},
+    {.name = "reasoning-format",
+     .argument = "auto|none|deepseek",
+     .help = "none: what a model thinks stays in the content, with its tags; else it is apart",
+     .kind = &cli_word,
+     .offset = OFFSET(reasoning_format)},
+    {.name = "pooling",
+     .argument = "auto|none|mean|cls|last",
+     .help = "how embeddings are made of the states of tokens; auto: as the model says",
+     .kind = &cli_word,
+     .offset = OFFSET(pooling)},
+    {.name = "rerank",
+     .alias = "reranking",
+     .help = "the model must be a reranker (which serves /v1/rerank without this, too)",
+     .kind = &cli_flag,
+     .offset = OFFSET(reranks)},
+    {.name = "context-shift",
+     .help = "a text that fills the context goes on without its older half, see docs/sessions.md",
+     .kind = &cli_flag,
+     .offset = OFFSET(context_shift)},
+    {.name = "keep",
+     .argument = "N",
+     .help = "with --context-shift: tokens at the beginning that stay",
+     .kind = &cli_u32,
+     .offset = OFFSET(n_keep),
+     .most = INT32_MAX},
+    CLI_PREFIX_CACHE(serve_options, prefix_cache),
+    {.name = "slot-save-path",
+     .argument = "FOLDER",
+     .help = "a folder where clients may save places and load them (POST /slots/N?action=save)",
+     .kind = &cli_text,
+     .offset = OFFSET(slot_folder)},
+    {.name = "tags",
+     .argument = "LIST",
+     .help = "words about the model for /v1/models, with commas between them",
+     .kind = &cli_text,
+     .offset = OFFSET(tags)},
+    {.name = "metrics",
+     .help = "answer /metrics, for Prometheus",
+     .kind = &cli_flag,
+     .offset = OFFSET(metrics)},
+    {.name = "no-slots",
+     .help = "do not answer /slots",
+     .kind = &cli_flag,
+     .offset = OFFSET(no_slots)},
+    {.name = "log-requests",
+     .help = "a line of JSON on standard error for each request, with its body; --verbose: without",
+     .kind = &cli_flag,
+     .offset = OFFSET(logs_requests)},
     {.name = "api-key",
      .argument = "KEY",
      .help = "a key that requests must have, as Bearer or x-api-key; may be given again",
@@ -114,6 +180,28 @@ static const cli_option table[] = {
      .help = "pages that may ask: *, localhost, or origins with commas between them",
      .kind = &cli_text,
      .offset = OFFSET(origins)},
+    {.name = "allowed-hosts",
+     .argument = "LIST",
+     .help = "names under which it may be asked (header Host), with commas between them; else any",
+     .kind = &cli_text,
+     .offset = OFFSET(hosts)},
+    {.name = "tls-cert",
+     .argument = "FILE.pem",
+     .help = "a certificate, for TLS; with --tls-key",
+     .kind = &cli_in,
+     .offset = OFFSET(certificate)},
+    {.name = "tls-key",
+     .argument = "FILE.pem",
+     .help = "its private key",
+     .kind = &cli_in,
+     .offset = OFFSET(private_key)},
+    {.name = "sse-ping-interval",
+     .argument = "SECONDS",
+     .help = "after which a silent stream gets a comment, so that it is not taken for dead",
+     .kind = &cli_u32,
+     .offset = OFFSET(ping_interval),
+     .least = 1,
+     .most = 3600},
     {.name = "timeout",
      .argument = "SECONDS",
      .help = "how long a client may take for its request, or to take its answer",
@@ -124,100 +212,8 @@ static const cli_option table[] = {
 };
 #undef OFFSET
 static const cli_group serve_group = {"Server", table, sizeof table / sizeof *table};
-static const cli_group *const groups[] = {&serve_group, &cli_sampling_group, &cli_engine_group,
-                                          NULL};
-
-/* ---- Calls and their exchanges ---- */
-
-typedef struct client client;
-struct client {
-    client *next;
-    cli_call *call;
-    wick_exchange *exchange;
-    bool has_begun;
-};
-
-typedef struct service {
-    cli_server *server;
-    wick_api *api;
-    client *clients;
-} service;
-
-static void end_client(client *c) {
-    wick_exchange_close(c->exchange);
-    cli_call_end(c->call);
-    free(c);
-}
-
-static void take_call(service *s, cli_call *call) {
-    wick_request request = {
-        .method = cli_call_method(call), .path = cli_call_path(call), .time = (int64_t)time(NULL)};
-    request.body = cli_call_body(call, &request.body_size);
-    client *const made = calloc(1, sizeof *made);
-    if (made != NULL) *made = (client){.call = call, .next = s->clients};
-    if (made == NULL || wick_exchange_open(s->api, &request, &made->exchange, NULL) != WICK_OK) {
-        static const char text[] = "{\"error\":{\"code\":503,\"message\":\"out of memory\","
-                                   "\"type\":\"unavailable_error\",\"param\":null}}";
-        cli_call_begin(call, 503, "application/json", false);
-        cli_call_write(call, text, sizeof text - 1);
-        cli_call_end(call);
-        free(made);
-        return;
-    }
-    s->clients = made;
-}
-
-/* What there is of the answer goes to the client. True: it is over, or the client is gone. */
-static bool serve_client(client *c) {
-    enum { MOST_WAITING = 64 * 1024 };
-    size_t size;
-    const bool is_over = wick_exchange_is_over(c->exchange);
-    if (cli_call_is_gone(c->call)) return true;
-    const char *const bytes = wick_exchange_take(c->exchange, &size);
-    const int status = wick_exchange_status(c->exchange);
-    if (!c->has_begun && status != 0) {
-        cli_call_begin(c->call, status, wick_exchange_type(c->exchange), !is_over);
-        c->has_begun = true;
-    }
-    wick_exchange_pause(c->exchange, cli_call_write(c->call, bytes, size) > MOST_WAITING);
-    return is_over;
-}
-
-static void serve_clients(service *s) {
-    for (client **at = &s->clients; *at != NULL;) {
-        client *const c = *at;
-        if (!serve_client(c)) {
-            at = &c->next;
-            continue;
-        }
-        *at = c->next;
-        end_client(c);
-    }
-}
-
-static void serve_all(service *s) {
-    enum {
-        IDLE_MS = 100, /* how soon a signal, and a client that is gone, are noticed */
-        MOST_CALLS = 8 /* that are read before the texts go on */
-    };
-    unsigned wait = 0;
-    while (!cli_interrupted()) {
-        cli_call *call;
-        for (int n = 0; n < MOST_CALLS && (call = cli_server_take(s->server, wait)) != NULL;
-             n++, wait = 0)
-            take_call(s, call);
-        const bool is_idle = wick_api_step(s->api) != WICK_PENDING;
-        serve_clients(s);
-        wait = is_idle ? IDLE_MS : 0;
-    }
-    while (s->clients != NULL) {
-        client *const c = s->clients;
-        s->clients = c->next;
-        wick_exchange_end(c->exchange, "the server is shutting down");
-        (void)serve_client(c);
-        end_client(c);
-    }
-}
+static const cli_group *const groups[] = {&serve_group, &cli_sampling_group, &cli_speculation_group,
+                                          &cli_engine_group, NULL};
 
 /* ---- The command ---- */
 
@@ -239,61 +235,193 @@ static int read_keys(const serve_options *o, cli_input *input, const char ***key
     return *n > 0 ? CLI_OK : cli_error("'%s' has no key", o->key_file);
 }
 
+/* Items of a list with commas between them, in the text, which is changed. */
+typedef struct list {
+    char *text;
+    const char *items[CLI_MAX_TEXTS];
+    size_t n;
+} list;
+
+static bool read_list(const char *given, list *made) {
+    *made = (list){.text = strdup(given != NULL ? given : "")};
+    if (made->text == NULL) return false;
+    for (char *item = strtok(made->text, ","); item != NULL && made->n < CLI_MAX_TEXTS;
+         item = strtok(NULL, ","))
+        made->items[made->n++] = item;
+    return true;
+}
+
+/* Adapters that requests choose; those of the command line are on from the start. */
+static int open_loras(const cli_engine *engine, const cli_loras *given, wick_api_lora *loras) {
+    for (size_t i = 0; i < given->n; i++) {
+        wick_error error = {0};
+        loras[i].path = given->items[i].path;
+        loras[i].use.scale = given->items[i].scale;
+        if (wick_lora_open(engine->model, loras[i].path, &loras[i].use.lora, &error) != WICK_OK)
+            return cli_report(&error, NULL);
+    }
+    return CLI_OK;
+}
+
+static int check_options(const serve_options *o) {
+    if ((o->certificate == NULL) != (o->private_key == NULL))
+        return cli_usage_error(&cli_serve, "--tls-cert and --tls-key belong together");
+    if (o->compiled != NULL && o->chat_template != NULL)
+        return cli_usage_error(&cli_serve, "--template and --chat-template exclude each other");
+    return CLI_OK;
+}
+
+static int check_reranker(const cli_engine *engine, const serve_options *o) {
+    wick_model_info info;
+    wick_model_get_info(engine->model, &info);
+    return o->reranks && info.n_labels == 0
+               ? cli_error("--rerank: '%s' is not a reranker", o->model)
+               : CLI_OK;
+}
+
 static int listen_and_serve(const cli_engine *engine, const wick_api_desc *desc,
                             const cli_server_desc *at) {
-    service s = {.server = NULL};
+    wick_api *api = NULL;
     wick_error error = {0};
     char why[320];
-    if (wick_api_open(engine->model, desc, &s.api, &error) != WICK_OK)
+    if (wick_api_open(engine->model, desc, &api, &error) != WICK_OK)
         return cli_report(&error, NULL);
-    s.server = cli_server_start(at, why, sizeof why);
-    if (s.server == NULL) {
-        wick_api_close(s.api);
-        return cli_error("%s", why);
+    cli_server *const server = cli_server_start(at, why, sizeof why);
+    if (server != NULL) {
+        if (!cli_common.quiet) cli_say("Listening at %s", cli_server_address(server));
+        cli_serve_clients(server, api);
+        cli_server_stop(server);
     }
-    if (!cli_common.quiet) cli_say("Listening at %s", cli_server_address(s.server));
-    serve_all(&s);
-    cli_server_stop(s.server);
-    wick_api_close(s.api);
-    return CLI_OK;
+    wick_api_close(api);
+    return server != NULL ? CLI_OK : cli_error("%s", why);
+}
+
+/* What the options name by files and lists. */
+typedef struct parts {
+    cli_sampling sampling;
+    cli_input compiled, key_file, certificate, private_key;
+    const char **keys;
+    size_t n_keys;
+    list names, tags;
+    cli_loras *loras;
+    wick_api_lora api_loras[CLI_MAX_TEXTS];
+} parts;
+
+static int read_parts(const serve_options *o, parts *p) {
+    int code = check_options(o);
+    if (code == CLI_OK) code = cli_sampling_read(&cli_serve, &o->sampling, &p->sampling);
+    if (code == CLI_OK && o->compiled != NULL) code = cli_read_file(o->compiled, &p->compiled);
+    if (code == CLI_OK && o->certificate != NULL)
+        code = cli_read_file(o->certificate, &p->certificate);
+    if (code == CLI_OK && o->private_key != NULL)
+        code = cli_read_file(o->private_key, &p->private_key);
+    if (code == CLI_OK) code = read_keys(o, &p->key_file, &p->keys, &p->n_keys);
+    if (code != CLI_OK) return code;
+    if (!read_list(o->alias, &p->names) || !read_list(o->tags, &p->tags))
+        return cli_error("out of memory");
+    p->loras = cli_read_loras(&o->engine.adapters);
+    return p->loras != NULL ? CLI_OK : CLI_FAILURE;
+}
+
+static void free_parts(parts *p) {
+    free(p->keys);
+    free(p->loras);
+    free(p->names.text);
+    free(p->tags.text);
+    cli_input_free(&p->private_key);
+    cli_input_free(&p->certificate);
+    cli_input_free(&p->key_file);
+    cli_input_free(&p->compiled);
+    cli_sampling_free(&p->sampling);
+}
+
+static wick_session_desc session_desc(const serve_options *o, const parts *p) {
+    return (wick_session_desc){.context_length = o->context_length,
+                               .chunk_length = o->engine.chunk_length,
+                               .cache = (wick_cache)o->engine.cache,
+                               .max_tokens = o->max_tokens,
+                               .sampler = p->sampling.desc,
+                               .speculate = (wick_speculate)o->engine.speculate,
+                               .context_shift = o->context_shift,
+                               .n_keep = o->n_keep};
+}
+
+static const char *chat_template(const serve_options *o, const parts *p) {
+    static const char chatml[] =
+        "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}"
+        "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+    if (o->chat_template != NULL && strcmp(o->chat_template, "chatml") == 0) return chatml;
+    return o->chat_template != NULL ? o->chat_template : p->compiled.text;
+}
+
+static wick_api_desc api_desc(const serve_options *o, const parts *p) {
+    enum { NONE = 1 };
+    static const int thinking[] = {0, 1, -1};
+    return (wick_api_desc){
+        .name = p->names.n > 0 ? p->names.items[0] : NULL,
+        .path = o->model,
+        .aliases = p->names.items + 1,
+        .n_aliases = p->names.n > 1 ? p->names.n - 1 : 0,
+        .tags = p->tags.items,
+        .n_tags = p->tags.n,
+        .session = session_desc(o, p),
+        .chat_template = chat_template(o, p),
+        .n_parallel = o->n_parallel,
+        .max_queue = o->max_queue,
+        .loras = p->api_loras,
+        .n_loras = p->loras->n,
+        .pooling = (wick_pooling)o->pooling,
+        .reasoning = o->reasoning_format == NONE ? WICK_REASONING_IN_CONTENT : WICK_REASONING_APART,
+        .thinking = thinking[o->reasoning],
+        .slot_folder = o->slot_folder,
+        .has_metrics = o->metrics,
+        .has_no_slots = o->no_slots,
+        .ping_interval = o->ping_interval,
+    };
+}
+
+static cli_server_desc server_desc(const serve_options *o, const parts *p) {
+    return (cli_server_desc){.host = o->host,
+                             .socket = o->socket,
+                             .port = o->port,
+                             .timeout = o->timeout,
+                             .keys = p->keys,
+                             .n_keys = p->n_keys,
+                             .origins = o->origins,
+                             .hosts = o->hosts,
+                             .certificate = p->certificate.text,
+                             .private_key = p->private_key.text,
+                             .log = o->logs_requests     ? cli_log_request_whole
+                                    : cli_common.verbose ? cli_log_request
+                                                         : NULL};
+}
+
+static int open_and_serve(const serve_options *o, parts *p) {
+    cli_engine engine = {0};
+    cli_engine_options options = o->engine;
+    options.adapters.n = 0; /* requests choose them */
+    wick_api_desc desc = api_desc(o, p);
+    const cli_server_desc at = server_desc(o, p);
+    int code = cli_engine_open(&engine, &options, &desc.session, o->model);
+    if (code == CLI_OK) code = check_reranker(&engine, o);
+    if (code == CLI_OK) code = open_loras(&engine, p->loras, p->api_loras);
+    if (code == CLI_OK) {
+        desc.session.draft = engine.draft;
+        cli_print_placement(engine.model);
+        cli_load_prefixes(&engine, o->prefix_cache);
+        code = listen_and_serve(&engine, &desc, &at);
+        cli_save_prefixes(&engine, o->prefix_cache);
+    }
+    cli_engine_close(&engine);
+    return code;
 }
 
 static int run(void *given) {
     const serve_options *const o = given;
-    cli_sampling sampling = {0};
-    cli_input compiled = {0}, key_file = {0};
-    cli_engine engine = {0};
-    const char **keys = NULL;
-    size_t n_keys = 0;
-    int code = cli_sampling_read(&cli_serve, &o->sampling, &sampling);
-    if (code == CLI_OK && o->compiled != NULL) code = cli_read_file(o->compiled, &compiled);
-    if (code == CLI_OK) code = read_keys(o, &key_file, &keys, &n_keys);
-    const wick_api_desc desc = {
-        .name = o->alias,
-        .session = {.context_length = o->context_length,
-                    .chunk_length = o->engine.chunk_length,
-                    .cache = (wick_cache)o->engine.cache,
-                    .max_tokens = o->max_tokens,
-                    .sampler = sampling.desc},
-        .chat_template = compiled.text,
-        .n_parallel = o->n_parallel,
-        .max_queue = o->max_queue,
-    };
-    const cli_server_desc at = {.host = o->host,
-                                .socket = o->socket,
-                                .port = o->port,
-                                .timeout = o->timeout,
-                                .keys = keys,
-                                .n_keys = n_keys,
-                                .origins = o->origins};
-    if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, &desc.session, o->model);
-    if (code == CLI_OK) cli_print_placement(engine.model);
-    if (code == CLI_OK) code = listen_and_serve(&engine, &desc, &at);
-    cli_engine_close(&engine);
-    free(keys);
-    cli_input_free(&key_file);
-    cli_input_free(&compiled);
-    cli_sampling_free(&sampling);
+    parts p = {.n_keys = 0};
+    int code = read_parts(o, &p);
+    if (code == CLI_OK) code = open_and_serve(o, &p);
+    free_parts(&p);
     return code;
 }
 

@@ -12,6 +12,14 @@ typedef struct cli_server cli_server;
 /* A request whose body has come, until cli_call_end. */
 typedef struct cli_call cli_call;
 
+typedef struct cli_served {
+    const char *client, *method, *path;
+    int status; /* 0: the client went away before there was one */
+    size_t n_read, n_written;
+    double seconds;
+    const char *body; /* [n_read] of the request */
+} cli_served;
+
 typedef struct cli_server_desc {
     const char *host, *socket; /* an address; or else the path of a UNIX socket */
     uint32_t port;             /* 0: one that is free */
@@ -19,6 +27,10 @@ typedef struct cli_server_desc {
     const char *const *keys;   /* [n_keys]: who has one of them may ask; n_keys 0: anybody */
     size_t n_keys;
     const char *origins; /* what pages may ask: "*", "localhost", or origins with commas */
+    const char *hosts;   /* names that Host may have, with commas between them; NULL: any */
+    const char *certificate, *private_key; /* PEM, for TLS; NULL: without */
+    /* A request that is over, for a log; from the server's thread. NULL: none. */
+    void (*log)(const cli_served *served);
 } cli_server_desc;
 
 /* NULL: it does not listen; why, as a sentence, in error [size]. */
@@ -33,6 +45,8 @@ void cli_server_stop(cli_server *server);
 cli_call *cli_server_take(cli_server *server, unsigned milliseconds);
 const char *cli_call_method(const cli_call *call);
 const char *cli_call_path(const cli_call *call);
+/* What follows "?" in the request's target; NULL: nothing. */
+const char *cli_call_query(const cli_call *call);
 const char *cli_call_body(const cli_call *call, size_t *size);
 
 /* Once, before anything is written. is_stream: more comes later; else all of the answer is written

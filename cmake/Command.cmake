@@ -27,7 +27,8 @@ set(server_source cli/server/none.c)
 if(WICK_MICROHTTPD)
     find_path(MICROHTTPD_INCLUDE microhttpd.h)
     if(MICROHTTPD_INCLUDE)
-        set(server_source cli/server/microhttpd.c cli/server/listen.c)
+        set(server_source cli/server/microhttpd.c cli/server/access.c
+            cli/server/listen.c)
     endif()
 endif()
 

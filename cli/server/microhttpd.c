@@ -2,12 +2,16 @@
 #define _GNU_SOURCE /* POLLRDHUP */
 
 #include "server.h"
+#include "server/access.h"
 #include "server/listen.h"
 
-#include <microhttpd.h>
+#include <wick/api.h>
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -30,6 +34,7 @@ enum {
 #define MHD_FUNCTIONS(F)                                                                           \
     F(struct MHD_Daemon *, start_daemon, unsigned, uint16_t, MHD_AcceptPolicyCallback, void *,     \
       MHD_AccessHandlerCallback, void *, ...)                                                      \
+    F(enum MHD_Result, is_feature_supported, enum MHD_FEATURE)                                     \
     F(void, stop_daemon, struct MHD_Daemon *)                                                      \
     F(MHD_socket, quiesce_daemon, struct MHD_Daemon *)                                             \
     F(void, suspend_connection, struct MHD_Connection *)                                           \
@@ -83,7 +88,8 @@ struct cli_server {
     cli_listener listener;
     const char *const *keys;
     size_t n_keys;
-    const char *origins;
+    const char *origins, *hosts;
+    void (*log)(const cli_served *served);
     uint32_t timeout;     /* seconds */
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t has_come, has_gone;
@@ -104,7 +110,8 @@ struct cli_call {
     cli_call *next; /* in the queue */
     struct MHD_Connection *connection;
     int socket;
-    char *method, *path;
+    char *method, *path, *query; /* query NULL: none */
+    uint64_t since_ns;
     bytes body;
     int refused; /* a status: the request is answered without the caller; 0: it is not */
     bool is_queued;
@@ -115,7 +122,7 @@ struct cli_call {
     int status;
     const char *type;
     bytes answer;
-    size_t n_sent;
+    size_t n_sent, n_written;
 };
 
 /* ---- Bytes ---- */
@@ -198,6 +205,28 @@ static void end_slow_peers(cli_server *server) {
 
 /* ---- A call ---- */
 
+static uint64_t nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* The query again, of its parts. */
+static enum MHD_Result add_argument(void *given, enum MHD_ValueKind kind, const char *key,
+                                    const char *value) {
+    cli_call *const call = given;
+    (void)kind;
+    const size_t had = call->query != NULL ? strlen(call->query) : 0;
+    const size_t size = had + strlen(key) + (value != NULL ? strlen(value) : 0) + 3;
+    char *const made = malloc(size);
+    if (made == NULL) return MHD_NO;
+    snprintf(made, size, "%s%s%s%s%s", had > 0 ? call->query : "", had > 0 ? "&" : "", key,
+             value != NULL ? "=" : "", value != NULL ? value : "");
+    free(call->query);
+    call->query = made;
+    return MHD_YES;
+}
+
 static cli_call *make_call(cli_server *server, struct MHD_Connection *connection,
                            const char *method, const char *path) {
     cli_call *const call = calloc(1, sizeof *call);
@@ -209,6 +238,8 @@ static cli_call *make_call(cli_server *server, struct MHD_Connection *connection
     call->n_users = 1;
     pthread_mutex_init(&call->lock, NULL);
     call->socket = socket_of(connection);
+    call->since_ns = nanoseconds();
+    mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument, call);
     return call;
 }
 
@@ -220,6 +251,7 @@ static void leave(cli_call *call) {
     pthread_mutex_destroy(&call->lock);
     free(call->method);
     free(call->path);
+    free(call->query);
     free(call->body.data);
     free(call->answer.data);
     free(call);
@@ -284,6 +316,8 @@ const char *cli_call_method(const cli_call *call) { return call->method; }
 
 const char *cli_call_path(const cli_call *call) { return call->path; }
 
+const char *cli_call_query(const cli_call *call) { return call->query; }
+
 const char *cli_call_body(const cli_call *call, size_t *size) {
     *size = call->body.size;
     return call->body.data;
@@ -343,6 +377,7 @@ static ssize_t read_answer(void *given, uint64_t position, char *to, size_t max)
     if (n > 0) {
         memcpy(to, call->answer.data + call->n_sent, n);
         call->n_sent += n;
+        call->n_written += n;
     } else if (call->is_ended) {
         result =
             call->is_gone ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
@@ -354,37 +389,19 @@ static ssize_t read_answer(void *given, uint64_t position, char *to, size_t max)
     return result;
 }
 
-/* The origin that the answer allows, for the request's; NULL: none. */
-static const char *allowed_origin(const cli_call *call) {
-    const char *const origin =
-        mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN);
-    const char *const allowed = call->server->origins;
-    if (strcmp(allowed, "*") == 0) return origin != NULL ? origin : "*";
-    if (origin == NULL) return NULL;
-    if (strcmp(allowed, "localhost") == 0) {
-        const char *const host = strstr(origin, "://");
-        const size_t n = host != NULL ? strcspn(host + 3, ":/") : 0;
-        const bool is_local = (n == 9 && strncmp(host + 3, "localhost", n) == 0) ||
-                              (n == 9 && strncmp(host + 3, "127.0.0.1", n) == 0);
-        return is_local ? origin : NULL;
-    }
-    for (const char *at = allowed; *at != '\0';) {
-        const size_t n = strcspn(at, ",");
-        if (n == strlen(origin) && strncmp(at, origin, n) == 0) return origin;
-        at += n + (at[n] == ',');
-    }
-    return NULL;
-}
-
 static enum MHD_Result send_response(cli_call *call, int status, const char *type,
                                      struct MHD_Response *response) {
     if (response == NULL) return MHD_NO;
-    const char *const origin = allowed_origin(call);
+    const char *const asked =
+        mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN);
+    const char *const origin = cli_access_origin(call->server->origins, asked);
+    call->status = status;
     if (type != NULL) mhd.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     if (origin != NULL) {
         mhd.add_response_header(response, "Access-Control-Allow-Origin", origin);
         mhd.add_response_header(response, "Access-Control-Allow-Credentials", "true");
-        mhd.add_response_header(response, "Access-Control-Allow-Methods", "GET, POST");
+        mhd.add_response_header(response, "Access-Control-Allow-Methods",
+                                "GET, POST, DELETE, OPTIONS");
         mhd.add_response_header(response, "Access-Control-Allow-Headers", "*");
     }
     if (status == MHD_HTTP_SERVICE_UNAVAILABLE || status == MHD_HTTP_TOO_MANY_REQUESTS)
@@ -402,31 +419,27 @@ static enum MHD_Result answer_now(cli_call *call, int status, const char *text) 
         mhd.create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY));
 }
 
-/* The body of an error, in the shape of OpenAI's. */
-static void write_error(char text[256], int status) {
-    const char *const type = status == MHD_HTTP_UNAUTHORIZED          ? "authentication_error"
-                             : status == MHD_HTTP_SERVICE_UNAVAILABLE ? "unavailable_error"
-                                                                      : "invalid_request_error";
+/* The body of an error, in the shape of the API at this path. */
+static void write_error(const cli_call *call, char text[256], int status) {
     const char *const why = status == MHD_HTTP_UNAUTHORIZED ? "the API key is missing or wrong"
+                            : status == MHD_HTTP_FORBIDDEN  ? "this name of the host is not allowed"
                             : status == MHD_HTTP_CONTENT_TOO_LARGE ? "the request is too large"
                             : status == MHD_HTTP_SERVICE_UNAVAILABLE
                                 ? "the server is short of memory, or shutting down"
                                 : "the request makes no sense";
-    snprintf(text, 256,
-             "{\"error\":{\"code\":%d,\"message\":\"%s\",\"type\":\"%s\",\"param\":null}}", status,
-             why, type);
+    wick_api_error(call->path != NULL ? call->path : "", status, why, text, 256);
 }
 
 static enum MHD_Result answer_error(cli_call *call, int status) {
     char text[256];
-    write_error(text, status);
+    write_error(call, text, status);
     return answer_now(call, status, text);
 }
 
 /* A call that has no taker. */
 static void refuse_call(cli_call *call) {
     char text[256];
-    write_error(text, MHD_HTTP_SERVICE_UNAVAILABLE);
+    write_error(call, text, MHD_HTTP_SERVICE_UNAVAILABLE);
     cli_call_begin(call, MHD_HTTP_SERVICE_UNAVAILABLE, "application/json", false);
     cli_call_write(call, text, strlen(text));
     cli_call_end(call);
@@ -445,27 +458,21 @@ static enum MHD_Result answer_call(cli_call *call) {
 
 /* ---- Requests ---- */
 
-/* Takes as long whatever differs. */
-static bool is_same(const char *a, const char *b) {
-    const size_t n = strlen(a), n_b = strlen(b);
-    unsigned char differs = n != n_b;
-    for (size_t i = 0; i < n; i++) differs |= (unsigned char)(a[i] ^ b[n_b > 0 ? i % n_b : 0]);
-    return differs == 0;
-}
-
 static bool has_key(const cli_call *call) {
     const cli_server *const server = call->server;
-    static const char bearer[] = "Bearer ";
-    const char *given = mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND,
-                                                    MHD_HTTP_HEADER_AUTHORIZATION);
-    if (given != NULL && strncasecmp(given, bearer, sizeof bearer - 1) == 0)
-        given += sizeof bearer - 1;
-    else /* any other authorization may be a proxy's */
-        given = mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND, "x-api-key");
-    bool is_known = server->n_keys == 0;
-    for (size_t i = 0; i < server->n_keys && given != NULL; i++)
-        is_known |= is_same(given, server->keys[i]);
-    return is_known;
+    return server->n_keys == 0 ||
+           cli_access_key(
+               server->keys, server->n_keys,
+               mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND,
+                                           MHD_HTTP_HEADER_AUTHORIZATION),
+               mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND, "x-api-key"));
+}
+
+static bool has_host(const cli_call *call) {
+    const char *const hosts = call->server->hosts;
+    return hosts == NULL ||
+           cli_access_host(hosts, mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND,
+                                                              MHD_HTTP_HEADER_HOST));
 }
 
 /* Answered here, however busy the caller is. */
@@ -494,6 +501,7 @@ static int refuse(const cli_call *call) {
     mhd.get_connection_values(call->connection, MHD_HEADER_KIND, count_length, &n_lengths);
     if (n_lengths > 1 || (length != NULL && coding != NULL)) return MHD_HTTP_BAD_REQUEST;
     if (length != NULL && strtoull(length, NULL, 10) > MOST_BODY) return MHD_HTTP_CONTENT_TOO_LARGE;
+    if (!has_host(call)) return MHD_HTTP_FORBIDDEN;
     if (strcmp(call->method, "OPTIONS") != 0 && !is_health(call->method, call->path) &&
         !has_key(call))
         return MHD_HTTP_UNAUTHORIZED;
@@ -525,10 +533,33 @@ static enum MHD_Result take_request(void *given, struct MHD_Connection *connecti
     if (*size > 0) return take_body(call, data, size);
     if (!call->is_queued) set_whole(given, connection, true);
     if (call->refused != 0) return answer_error(call, call->refused);
-    if (strcmp(method, "OPTIONS") == 0) return answer_now(call, MHD_HTTP_NO_CONTENT, "");
+    if (strcmp(method, "OPTIONS") == 0) return answer_now(call, MHD_HTTP_OK, "");
     if (is_health(method, path)) return answer_now(call, MHD_HTTP_OK, "{\"status\":\"ok\"}");
     if (call->is_queued) return answer_call(call);
     return queue_call(call) ? MHD_YES : answer_error(call, MHD_HTTP_SERVICE_UNAVAILABLE);
+}
+
+static void log_call(const cli_call *call) {
+    const union MHD_ConnectionInfo *const info =
+        mhd.get_connection_info(call->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *const address = info != NULL ? info->client_addr : NULL;
+    char client[INET6_ADDRSTRLEN] = "unix";
+    if (call->server->log == NULL) return;
+    if (address != NULL && address->sa_family == AF_INET)
+        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)address)->sin_addr, client,
+                  sizeof client);
+    if (address != NULL && address->sa_family == AF_INET6)
+        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr,
+                  client, sizeof client);
+    const cli_served served = {.client = client,
+                               .method = call->method != NULL ? call->method : "",
+                               .path = call->path != NULL ? call->path : "",
+                               .status = call->status,
+                               .n_read = call->body.size,
+                               .n_written = call->is_stream ? call->n_written : call->answer.size,
+                               .seconds = (double)(nanoseconds() - call->since_ns) * 1e-9,
+                               .body = call->body.data};
+    call->server->log(&served);
 }
 
 static void end_request(void *given, struct MHD_Connection *connection, void **state,
@@ -537,6 +568,7 @@ static void end_request(void *given, struct MHD_Connection *connection, void **s
     if (call == NULL) return;
     *state = NULL;
     set_whole(given, connection, false);
+    log_call(call);
     if (call->is_queued) {
         pthread_mutex_lock(&call->server->lock);
         call->server->n_calls--;
@@ -570,6 +602,23 @@ static void allow_files(void) {
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static void start_daemon(cli_server *server, const cli_server_desc *desc) {
+    const struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)desc->certificate},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)desc->private_key},
+        {MHD_OPTION_END, 0, NULL}};
+    const struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
+    const bool has_tls = desc->certificate != NULL;
+    server->daemon = mhd.start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
+            (has_tls ? MHD_USE_TLS : 0u),
+        0, NULL, NULL, take_request, server, MHD_OPTION_LISTEN_SOCKET, server->listener.socket,
+        MHD_OPTION_NOTIFY_COMPLETED, end_request, server, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_NOTIFY_CONNECTION, watch_peer, server, MHD_OPTION_CONNECTION_TIMEOUT,
+        desc->timeout, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_ARRAY,
+        has_tls ? tls : none, MHD_OPTION_END);
+}
+
 cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t size) {
     if (!load()) {
         snprintf(error, size, "'wick serve' needs libmicrohttpd, which is not installed");
@@ -588,6 +637,8 @@ cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t si
     server->n_keys = desc->n_keys;
     server->timeout = desc->timeout;
     server->origins = desc->origins != NULL ? desc->origins : "*";
+    server->hosts = desc->hosts;
+    server->log = desc->log;
     const bool listens = desc->socket != NULL
                              ? cli_listen_at_path(&server->listener, desc->socket)
                              : cli_listen_at_host(&server->listener, desc->host, desc->port);
@@ -596,16 +647,18 @@ cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t si
                  desc->socket != NULL ? desc->socket : desc->host,
                  desc->socket != NULL ? "" : ", port ", desc->socket != NULL ? 0 : desc->port,
                  strerror(errno));
-    if (listens)
-        server->daemon = mhd.start_daemon(
-            MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL,
-            take_request, server, MHD_OPTION_LISTEN_SOCKET, server->listener.socket,
-            MHD_OPTION_NOTIFY_COMPLETED, end_request, server, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-            MHD_OPTION_NOTIFY_CONNECTION, watch_peer, server, MHD_OPTION_CONNECTION_TIMEOUT,
-            desc->timeout, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_END);
+    const bool has_tls = desc->certificate != NULL;
+    if (listens && has_tls && mhd.is_feature_supported(MHD_FEATURE_TLS) != MHD_YES) {
+        snprintf(error, size, "this libmicrohttpd was built without TLS");
+        close(server->listener.socket);
+        free_server(server);
+        return NULL;
+    }
+    if (listens) start_daemon(server, desc);
     if (server->daemon != NULL) return server;
     if (listens) {
-        snprintf(error, size, "the HTTP server does not start");
+        snprintf(error, size, "the HTTP server does not start%s",
+                 has_tls ? ": is the certificate one in PEM, and the key its own?" : "");
         close(server->listener.socket);
     }
     free_server(server);

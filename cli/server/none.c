@@ -32,6 +32,11 @@ const char *cli_call_path(const cli_call *call) {
     return "";
 }
 
+const char *cli_call_query(const cli_call *call) {
+    (void)call;
+    return NULL;
+}
+
 const char *cli_call_body(const cli_call *call, size_t *size) {
     (void)call;
     *size = 0;

@@ -6,14 +6,19 @@
  *   POST /v1/responses, /v1/responses/input_tokens   OpenAI's, without a store
  *   POST /v1/messages, /v1/messages/count_tokens     Anthropic's
  *   POST /v1/embeddings                              OpenAI's
- *   POST /completion                                 llama-server's
+ *   POST /v1/rerank, /rerank                         Jina's
+ *   POST /completion, /infill                        llama-server's
  *   POST /tokenize, /detokenize, /apply-template     llama-server's
- *   GET  /v1/models, /v1/models/NAME, /health, /props, /slots, /metrics
+ *   GET  /slots, POST /slots/N?action=save           llama-server's, also restore and erase
+ *   GET, POST /lora-adapters                         llama-server's
+ *   GET  /v1/models, /v1/models/NAME, /health, /props, /metrics
  */
 #ifndef WICK_API_H
 #define WICK_API_H
 
 #include <wick/chat.h>
+#include <wick/embed.h>
+#include <wick/lora.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,17 +27,48 @@ extern "C" {
 typedef struct wick_api wick_api;
 typedef struct wick_exchange wick_exchange;
 
+/* An adapter that requests may choose. */
+typedef struct wick_api_lora {
+    const char *path;  /* as /lora-adapters shows it */
+    wick_lora_use use; /* what requests that do not say have; scale 0: not this one */
+} wick_api_lora;
+
+/* Where answers have what a model thinks. */
+typedef enum wick_reasoning_place {
+    WICK_REASONING_APART,      /* reasoning_content and its like */
+    WICK_REASONING_IN_CONTENT, /* with its tags */
+} wick_reasoning_place;
+
 typedef struct wick_api_desc {
-    const char *name; /* of the model in answers; NULL: the one in its file */
+    const char *name;           /* of the model in answers; NULL: the one in its file */
+    const char *path;           /* of its file, as /props shows it; NULL: "" */
+    const char *const *aliases; /* [n_aliases]: names beside it */
+    size_t n_aliases;
+    const char *const *tags; /* [n_tags]: words about the model, for clients */
+    size_t n_tags;
     /* What a request does not say: sampler, context, max_tokens ...; logits must be NONE. */
     wick_session_desc session;
     const char *chat_template; /* NULL: the model's own; where it has none, ChatML */
     uint32_t n_parallel;       /* texts that are generated at once; 0: 4 */
     uint32_t max_queue; /* requests that may wait for their turn; 0: 64; more are answered by 503 */
+    const wick_api_lora *loras; /* [n_loras], at most 8 */
+    size_t n_loras;
+    wick_pooling pooling;           /* of embeddings */
+    wick_reasoning_place reasoning; /* where a request does not say */
+    int thinking; /* the template's enable_thinking, where a request does not say: 1: true, -1:
+                   * false, 0: not there */
+    /* A folder for saved places (/slots/N): clients name files in it, never paths. Native only.
+     * NULL: they are refused. */
+    const char *slot_folder;
+    bool has_metrics, has_no_slots; /* /metrics is answered, /slots is not (501) */
+    /* Seconds without an event after which a stream gets a comment, so that proxies do not take
+     * it for dead; 0: 10. */
+    uint32_t ping_interval;
 } wick_api_desc;
 
-/* Texts of desc (may be NULL) are copied. The model must outlive it, and belongs to one thread at a
- * time with it. WICK_ERR_FORMAT: the template does not parse; WICK_ERR_OUT_OF_MEMORY. */
+/* Texts of desc (may be NULL) are copied. The model and its adapters must outlive it, and belongs
+ * to one thread at a time with it. WICK_ERR_FORMAT: the template does not parse;
+ * WICK_ERR_OUT_OF_MEMORY. */
 WICK_API wick_status wick_api_open(wick_model *model, const wick_api_desc *desc, wick_api **api,
                                    wick_error *error);
 /* Its exchanges must be closed before. NULL is allowed. */
@@ -41,6 +77,7 @@ WICK_API void wick_api_close(wick_api *api);
 typedef struct wick_request {
     const char *method; /* "GET" */
     const char *path;   /* "/v1/models", without a query */
+    const char *query;  /* "action=save"; NULL: none */
     const char *body;   /* [body_size]; may be NULL where body_size is 0 */
     size_t body_size;
     int64_t time; /* seconds since 1970, for `created` */
@@ -52,6 +89,11 @@ WICK_API wick_status wick_exchange_open(wick_api *api, const wick_request *reque
                                         wick_exchange **exchange, wick_error *error);
 /* At any time; what is being computed for it is given up. NULL is allowed. */
 WICK_API void wick_exchange_close(wick_exchange *exchange);
+
+/* An error as the API at this path has it, of at most capacity bytes, terminated: for what the
+ * caller refuses itself. Returns its size. */
+WICK_API size_t wick_api_error(const char *path, int status, const char *message, char *text,
+                               size_t capacity);
 
 /* Goes on with all exchanges, in one batch as far as there is room. Never blocks; does at most one
  * slice of work. WICK_PENDING: call again; WICK_OK: there is nothing to do before another exchange

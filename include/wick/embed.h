@@ -66,6 +66,9 @@ WICK_API wick_status wick_embedder_error(const wick_embedder *embedder, wick_err
 /* [*n_rows, n_embd or n_labels] (n_rows may be NULL): one row for each text, or one for each token
  * with WICK_POOLING_NONE. After WICK_OK, until the next start. */
 WICK_API const float *wick_embedder_result(const wick_embedder *embedder, size_t *n_rows);
+/* Tokens of the texts, or pairs, of the last start, those that the model wants around them
+ * included. */
+WICK_API size_t wick_embedder_token_count(const wick_embedder *embedder);
 
 #ifdef __cplusplus
 }

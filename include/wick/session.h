@@ -230,6 +230,7 @@ typedef struct wick_event {
      * likely ones, best first; valid until the next step. NULL: not asked for. */
     const wick_logprob *logprobs;
     size_t n_logprobs; /* with the token itself */
+    uint32_t stop;     /* END by stop string: its index in wick_session_desc.stop */
 } wick_event;
 
 /* Never blocks; does at most one slice of work. A device that is lost is brought back meanwhile. An

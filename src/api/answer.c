@@ -2,6 +2,8 @@
  * See api.h. */
 #include "api/api.h"
 
+#include "sys/clock.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +27,7 @@ void wk_exchange_end(wick_exchange *x, int status) {
 
 void wk_exchange_event(wick_exchange *x, const char *type) {
     const size_t before = x->out.size;
+    x->event_ns = wk_clock_ns();
     x->has_events = true;
     x->status = 200;
     if (type) wk_strbuf_format(&x->out, "event: %s\n", type);
@@ -36,6 +39,7 @@ void wk_exchange_event(wick_exchange *x, const char *type) {
 
 void wk_exchange_line(wick_exchange *x) {
     const size_t before = x->out.size;
+    x->event_ns = wk_clock_ns();
     x->has_events = true;
     x->status = 200;
     flush_part(x);
@@ -43,11 +47,24 @@ void wk_exchange_line(wick_exchange *x) {
     if (x->out.failed) x->out.size = before;
 }
 
+void wk_exchange_ping(wick_exchange *x) {
+    const uint64_t since = x->event_ns > 0 ? x->event_ns : x->opened_ns;
+    if (!x->is_stream || x->style->stream_type || x->is_paused ||
+        wk_seconds_since(since) < x->api->ping_interval)
+        return;
+    x->event_ns = wk_clock_ns();
+    x->has_events = true;
+    x->status = 200;
+    wk_strbuf_text(&x->out, ": waiting\n\n");
+}
+
 static const char *type_of(int status) {
     switch (status) {
     case 401: return "authentication_error";
     case 404: return "not_found_error";
+    case 429: return "rate_limit_error";
     case 500: return "server_error";
+    case 501: return "not_supported_error";
     case 503: return "unavailable_error";
     default: return "invalid_request_error";
     }
@@ -68,14 +85,16 @@ void wk_write_error(wk_strbuf *to, int status, const char *message) {
 void wk_exchange_fail(wick_exchange *x, int status, const char *message) {
     wk_strbuf_clear(&x->part);
     x->out.failed = false;
-    if (x->style && x->style->error)
-        x->style->error(x, status, message);
+    if (x->has_events && x->style->event_error)
+        x->style->event_error(x, status, message);
+    else if (x->style && x->style->error)
+        x->style->error(&x->part, status, message);
     else
         wk_write_error(&x->part, status, message);
     if (x->has_events && x->style->stream_type)
         wk_exchange_line(x);
     else if (x->has_events)
-        wk_exchange_event(x, x->style->error ? "error" : NULL);
+        wk_exchange_event(x, x->style->error || x->style->event_error ? "error" : NULL);
     wk_exchange_end(x, status);
 }
 
@@ -119,20 +138,6 @@ void wk_write_head(wick_exchange *x, const char *object) {
     wk_write_open(to, '[');
 }
 
-void wk_write_logprobs(wk_choice *choice, bool is_there, const char *end) {
-    wk_strbuf *const to = &choice->exchange->part;
-    wk_write_key(to, "logprobs");
-    if (!is_there) {
-        wk_write_null(to);
-        return;
-    }
-    wk_write_raw(to, "{\"content\":[");
-    wk_strbuf_append(to, choice->logprobs.data, choice->logprobs.size);
-    wk_write_close(to, ']');
-    wk_strbuf_text(to, end);
-    wk_strbuf_clear(&choice->logprobs);
-}
-
 const char *wk_finish_reason(const wk_choice *choice) {
     if (choice->reason == WICK_END_MAX_TOKENS || choice->reason == WICK_END_CONTEXT_FULL)
         return "length";
@@ -157,31 +162,4 @@ void wk_write_usage(wick_exchange *x) {
     wk_write_put_whole(&x->part, "cached_tokens", n_reused);
     wk_write_close(&x->part, '}');
     wk_write_close(&x->part, '}');
-}
-
-static void write_token(const wk_choice *choice, wk_strbuf *to, const wick_logprob *logprob) {
-    wk_str text;
-    text.text =
-        wick_token_bytes(choice->exchange->api->model->tokenizer, logprob->id, true, &text.size);
-    wk_write_put_string(to, "token", text);
-    wk_write_key(to, "logprob");
-    wk_write_number(to, logprob->logprob > -9999 ? logprob->logprob : -9999);
-    wk_write_key(to, "bytes");
-    wk_write_open(to, '[');
-    for (size_t i = 0; i < text.size; i++) wk_write_whole(to, (unsigned char)text.text[i]);
-    wk_write_close(to, ']');
-}
-
-void wk_write_logprob(wk_choice *choice, wk_strbuf *to, const wick_event *event) {
-    wk_write_open(to, '{');
-    write_token(choice, to, &event->logprobs[0]);
-    wk_write_key(to, "top_logprobs");
-    wk_write_open(to, '[');
-    for (size_t i = 1; i < event->n_logprobs && i <= choice->exchange->n_top; i++) {
-        wk_write_open(to, '{');
-        write_token(choice, to, &event->logprobs[i]);
-        wk_write_close(to, '}');
-    }
-    wk_write_close(to, ']');
-    wk_write_close(to, '}');
 }

@@ -19,6 +19,9 @@ typedef struct wk_histogram {
 /* Of all exchanges so far. */
 typedef struct wk_totals {
     uint64_t n_prompt, n_generated; /* tokens computed */
+    uint64_t n_cached;              /* tokens of prompts that were not */
+    uint64_t n_drafted, n_accepted; /* guesses */
+    uint64_t n_most;                /* tokens of the longest text */
     double prompt_seconds, generate_seconds;
     wk_histogram first, between, queued; /* to the first token, between tokens, in the queue */
 } wk_totals;
@@ -28,16 +31,36 @@ typedef struct wk_exchanges {
     uint32_t n;
 } wk_exchanges;
 
+typedef struct wk_choice wk_choice;
+
+/* One of the places for texts. */
+typedef struct wk_slot {
+    const wk_choice *choice; /* that is generated there; NULL: none */
+    wick_session *kept;      /* with a folder for them: the last text's, or one that was loaded */
+} wk_slot;
+
 struct wick_api {
     wick_model *model;
     wk_heap *heap; /* the model's */
     wk_arena arena;
     wick_session_desc session;
-    const char *name;
+    const char *name, *path;
+    const char **aliases, **tags; /* [n_aliases], [n_tags] */
+    size_t n_aliases, n_tags;
+    wick_api_lora *loras; /* [n_loras] */
+    size_t n_loras;
+    const char *slot_folder; /* NULL: places are not saved */
+    wk_slot *slots;          /* [n_parallel] */
+    wick_pooling pooling;
+    wick_reasoning_place reasoning;
+    int thinking;
+    bool has_metrics, has_no_slots;
+    bool has_own_template; /* not the one of the file */
+    uint32_t ping_interval;
     char build[32]; /* "wick-0.1.0" */
     wk_totals totals;
     bool is_encoder;                  /* the model generates no text */
-    wick_embedder *embedder;          /* NULL: not asked for yet */
+    wick_embedder *embedder, *ranker; /* NULL: not asked for yet */
     const wick_exchange *embedding;   /* that has it; NULL: none */
     wick_template *plain, *for_tools; /* for_tools NULL: plain */
     uint32_t n_parallel, max_queue;
@@ -57,6 +80,8 @@ typedef struct wk_ids {
     uint32_t *ids; /* [n] */
     size_t n;
     wk_str text; /* that they were made of, where they were */
+    size_t
+        n_estimated; /* 0: they are whole; else they are many more than the context has room for */
 } wk_ids;
 
 /* What a stream is writing, in APIs whose answers are lists of blocks. */
@@ -68,25 +93,48 @@ typedef enum wk_block_kind {
 } wk_block_kind;
 
 /* One of the texts that a request asks for. */
-typedef struct wk_choice {
+struct wk_choice {
     wick_exchange *exchange;
+    wk_slot *slot; /* while there is a session */
     const wk_ids *prompt;
     uint32_t index;
     wick_session *session; /* NULL: not begun, or over; it is one of n_running */
     wick_answer *answer;   /* of a chat */
-    bool is_over, has_text;
+    bool is_over, has_text, has_newline;
+    bool is_continued; /* from a text that its place kept */
+    uint32_t n_found;  /* n_reused of the session when it was continued */
+    bool is_scoring;   /* the session reads the prompt for its log probabilities */
+    bool is_thinking;  /* the content is in a tag of reasoning */
+    uint32_t n_scored; /* tokens of the prompt */
     wick_end_reason reason;
+    uint32_t stop;      /* which string ended it */
+    uint64_t n_written; /* characters of the tokens whose log probabilities were written */
     uint32_t n_calls;
     wk_block_kind block;
     uint32_t n_blocks;
     wk_strbuf content, reasoning; /* of an answer that is written at its end */
-    wk_strbuf calls, logprobs;    /* items of arrays, as JSON */
+    wk_strbuf calls, tokens;      /* items of arrays, as JSON */
+    wk_strbuf logprobs;           /* logprobs.c: that wait to be written */
     wick_session_stats stats;     /* at its end */
     uint64_t last_ns;             /* of its latest token, by wk_clock_ns; 0: none yet */
-} wk_choice;
+};
 
-/* embeddings.c: texts that become vectors. */
-typedef struct wk_embedding wk_embedding;
+/* embeddings.c: texts that become vectors, or scores. */
+typedef struct wk_embedding {
+    const char **texts; /* [n] with sizes, or */
+    size_t *sizes;
+    wk_ids *ids; /* [n], one after the other */
+    size_t n, n_done;
+    bool is_started, is_base64;
+    wk_str query;    /* of a reranker; text NULL: none */
+    uint32_t n_dims; /* that are written of each row */
+    uint32_t n_row;  /* numbers of a row */
+    uint32_t n_best; /* of a reranker: results that are written */
+    bool has_texts;  /* which have their texts */
+    uint64_t n_tokens;
+    float *rows; /* [n, n_row] */
+    void (*write)(wick_exchange *x);
+} wk_embedding;
 
 /* How an API writes what is generated. */
 typedef struct wk_style {
@@ -96,9 +144,13 @@ typedef struct wk_style {
     void (*text)(wk_choice *choice, bool is_reasoning, wk_str text);
     void (*call)(wk_choice *choice, const wk_tool_call *call);
     void (*end)(wk_choice *choice);
+    /* A part of the prompt has been read; NULL: nothing. */
+    void (*progress)(wk_choice *choice, const wick_event *event);
     void (*finish)(wick_exchange *exchange); /* after the last choice */
-    /* Into part; NULL: in OpenAI's shape. */
-    void (*error)(wick_exchange *exchange, int status, const char *message);
+    /* NULL: in OpenAI's shape. */
+    void (*error)(wk_strbuf *to, int status, const char *message);
+    /* As an event, into part; NULL: as error. */
+    void (*event_error)(wick_exchange *exchange, int status, const char *message);
 } wk_style;
 
 extern const wk_style wk_chat_style, wk_completion_style, wk_native_style, wk_responses_style,
@@ -113,11 +165,13 @@ struct wick_exchange {
     wk_json *body;        /* as an OpenAI chat or completion has it, */
     const wk_json *given; /* and before it was translated; NULL: it was not */
     wk_str path;
+    const char *query; /* NULL: none */
     int64_t time;
     char id[48];
     const char *number; /* the end of id: that of the request */
 
     uint64_t opened_ns; /* by wk_clock_ns */
+    uint64_t event_ns;  /* of the latest event of a stream */
     bool is_paused;
     int status;
     const char *type;
@@ -131,7 +185,12 @@ struct wick_exchange {
     const wk_style *style;
     wick_session_desc desc;
     bool is_stream, includes_usage, echoes, has_logprobs;
-    bool has_no_tokens;      /* max_tokens is 0 */
+    bool has_no_tokens; /* max_tokens is 0 */
+    bool keeps_tokens, shows_progress, shows_timings;
+    wick_reasoning_place reasoning;
+    int32_t slot;         /* that was asked for; -1: any */
+    wick_lora_use *loras; /* [n_loras] */
+    size_t n_loras;
     bool has_tools_in_words; /* the template has no place for them */
     wk_tool_choice tool_choice;
     wk_json *messages;
@@ -143,6 +202,31 @@ struct wick_exchange {
     wk_choice *choices;    /* [n_choices], those of a prompt one after the other */
     uint32_t n_choices;
 };
+
+/* ---- api.c ---- */
+
+double wk_seconds_since(uint64_t ns); /* by wk_clock_ns */
+/* To the end of list; NULL: it is over. */
+void wk_exchange_move(wick_exchange *x, wk_exchanges *list);
+/* It is over: what is being computed for it is given up, and its places are free. */
+void wk_exchange_stop(wick_exchange *x);
+/* The same with a failure, which is the exchange's alone. */
+void wk_exchange_break(wick_exchange *x, wick_status status, const wick_error *err);
+
+/* ---- routes.c ---- */
+
+/* Answers the request, refuses it or queues it. */
+void wk_exchange_begin(wick_exchange *x, const wick_request *request);
+
+/* ---- generate.c ---- */
+
+wick_status wk_texts_make(wick_exchange *x, wick_error *err);
+/* Those that wait, as far as there is room. */
+void wk_texts_open(wick_exchange *x);
+/* One event of each that has a session. */
+void wk_texts_step(wick_exchange *x);
+void wk_texts_close(wick_exchange *x);
+void wk_texts_free(wick_exchange *x);
 
 /* ---- request.c: what a body says; a failure is the client's, and its sentence names the field
  * ---- */
@@ -160,6 +244,8 @@ wick_status wk_request_translate(wick_exchange *x,
 void wk_write_functions(wk_strbuf *to, const wk_json *tools, const char *schema);
 /* Fields; the value stays where there is none, or null. */
 wick_status wk_request_bool(const wick_exchange *x, const char *key, bool *value, wick_error *err);
+/* NULL: not there, or null. */
+const wk_json *wk_request_field(const wick_exchange *x, const char *key);
 wick_status wk_request_whole(const wick_exchange *x, const char *key, uint32_t least, uint32_t most,
                              uint32_t *value, wick_error *err);
 
@@ -171,8 +257,12 @@ wick_status wk_prompt_of_chat(wick_exchange *x, wick_error *err);
 /* generic_tools.c: the tools become words of the system message (of the first message of the user
  * where the template has no system messages), calls that were made texts. */
 wick_status wk_tools_in_words(wick_exchange *x, bool has_system, wick_error *err);
+/* Whether it is several prompts: an array without numbers. */
+bool wk_json_is_list_of_prompts(const wk_json *given);
 /* A text, ids, or several of either. */
 wick_status wk_ids_of_list(wick_exchange *x, const wk_json *list, wk_ids *out, wick_error *err);
+/* infill.c: what stands before and after a gap, with the model's own tokens around them. */
+wick_status wk_prompt_of_infill(wick_exchange *x, wick_error *err);
 wick_status wk_prompts_of_texts(wick_exchange *x, const wk_json *given, wick_error *err);
 /* ids of a text, which is at the beginning of what a model reads. */
 wick_status wk_ids_of_text(wick_exchange *x, wk_str text, uint32_t flags, wk_ids *out,
@@ -191,6 +281,11 @@ wick_status wk_answer_count(wick_exchange *x, const char *object, wick_error *er
 wick_status wk_answer_embeddings(wick_exchange *x, wick_error *err);
 /* WICK_PENDING: there is more to do; WICK_OK: the answer is in part. */
 wick_status wk_embedding_step(wick_exchange *x, wick_error *err);
+wick_status wk_answer_rerank(wick_exchange *x, wick_error *err);
+wick_status wk_answer_infill(wick_exchange *x, wick_error *err);
+wick_status wk_answer_loras(wick_exchange *x, wick_error *err);
+wick_status wk_answer_set_loras(wick_exchange *x, wick_error *err);
+wick_status wk_answer_slot_action(wick_exchange *x, wick_error *err);
 wick_status wk_answer_native(wick_exchange *x, wick_error *err);
 wick_status wk_answer_metrics(wick_exchange *x, wick_error *err);
 wick_status wk_answer_slots(wick_exchange *x, wick_error *err);
@@ -228,13 +323,29 @@ void wk_write_head(wick_exchange *x, const char *object);
 void wk_write_usage(wick_exchange *x);
 /* native.c: how fast a choice that is over was, as llama-server shows it. */
 void wk_write_timings(wk_strbuf *to, const wk_choice *choice);
-/* native.c. */
+/* native.c: what a request without fields has. */
+void wk_write_settings(wk_strbuf *to, const wick_session_desc *desc, bool is_stream);
+/* metrics.c. */
 void wk_histogram_add(wk_histogram *histogram, double seconds);
-/* The tokens of an event as OpenAI's chat has them: an item of `content` of logprobs. */
-void wk_write_logprob(wk_choice *choice, wk_strbuf *to, const wick_event *event);
-/* OpenAI's logprobs of those that wait to be written, as a member; end: what follows them in their
- * object. */
+/* logprobs.c: those of a token wait to be written: first its own, then the likeliest. */
+void wk_logprobs_keep(wk_choice *choice, const wick_logprob *logprobs, size_t n);
+/* Those that wait, as items of an array, as OpenAI's chat has them; has_ids: as llama-server does.
+ */
+void wk_write_logprob_items(wk_choice *choice, bool has_ids);
+/* The same as a member logprobs; end: what follows them in their object. */
 void wk_write_logprobs(wk_choice *choice, bool is_there, const char *end);
+/* The same as OpenAI's text completions have it: an object of arrays. */
+void wk_write_text_logprobs(wk_choice *choice);
+/* slots.c: a place for a choice that begins: its session may go on from what the place keeps. */
+wick_status wk_slot_take(wk_choice *choice, const wick_session_desc *desc, wick_error *err);
+/* Of its session; tokens that a place kept count as reused. */
+void wk_choice_get_stats(const wk_choice *choice, wick_session_stats *stats);
+/* Whole: the session stays in the place, where places are saved. */
+void wk_slot_leave(wk_choice *choice, bool is_whole);
+/* lora.c: what the request says, or else the API: x->loras. */
+wick_status wk_request_loras(wick_exchange *x, wick_error *err);
+/* A comment, where nothing was written for some time. */
+void wk_exchange_ping(wick_exchange *x);
 const char *wk_finish_reason(const wk_choice *choice);
 /* The status of HTTP for a failure of the library. */
 int wk_status_of(wick_status status);

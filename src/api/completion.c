@@ -4,13 +4,12 @@
 
 static const char object[] = "text_completion";
 
-/* logprobs: an object of arrays; here, as llama-server has it, those of a chat. */
 static void write_item(wk_choice *choice, wk_str text, const char *reason) {
     wk_strbuf *const to = &choice->exchange->part;
     wk_write_open(to, '{');
     wk_write_put_whole(to, "index", choice->index);
     wk_write_put_string(to, "text", text);
-    wk_write_logprobs(choice, choice->logprobs.size > 0, "}");
+    wk_write_text_logprobs(choice);
     wk_write_put(to, "finish_reason", reason);
     wk_write_close(to, '}');
 }
@@ -94,7 +93,7 @@ wick_status wk_answer_completion(wick_exchange *x, wick_error *err) {
     WK_TRY(wk_request_generation(x, err));
     WK_TRY(wk_request_bool(x, "echo", &x->echoes, err));
     WK_TRY(wk_request_whole(x, "logprobs", 0, MOST_LOGPROBS, &x->n_top, err));
-    x->desc.n_logprobs = x->n_top;
-    x->has_logprobs = x->n_top > 0;
+    x->has_logprobs = wk_request_field(x, "logprobs") != NULL;
+    x->desc.n_logprobs = x->has_logprobs && x->n_top == 0 ? 1 : x->n_top;
     return wk_prompts_of_texts(x, wk_json_get(x->body, "prompt"), err);
 }

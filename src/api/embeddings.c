@@ -5,20 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-struct wk_embedding {
-    const char **texts; /* [n] with sizes, or */
-    size_t *sizes;
-    wk_ids *ids; /* [n], one after the other */
-    size_t n, n_done;
-    bool is_started, is_base64;
-    uint32_t n_dims; /* of each vector */
-    uint64_t n_tokens;
-    float *rows; /* [n, n_embd] */
-};
-
 /* ---- The request ---- */
 
 static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, 0, "embeddings"); }
+
+enum { FLAGS = WICK_TOKENIZE_ADD_SPECIAL | WICK_TOKENIZE_PARSE_SPECIAL };
 
 static wick_status read_text(wick_exchange *x, size_t i, const wk_json *given, wick_error *err) {
     wk_embedding *const e = x->embedding;
@@ -26,12 +17,21 @@ static wick_status read_text(wick_exchange *x, size_t i, const wk_json *given, w
     if (given->kind != WK_JSON_STRING)
         return wk_fail(err, WICK_ERR_VALUE,
                        "input must be a text, token ids, or several of either");
-    WK_TRY(wk_ids_of_text(x, given->string, WICK_TOKENIZE_ADD_SPECIAL | WICK_TOKENIZE_PARSE_SPECIAL,
-                          &ids, err));
+    WK_TRY(wk_ids_of_text(x, given->string, FLAGS, &ids, err));
     if (ids.n == 0) return wk_fail(err, WICK_ERR_VALUE, "input: text %zu is empty", i + 1);
     e->texts[i] = given->string.text;
     e->sizes[i] = given->string.size;
     e->n_tokens += ids.n;
+    return WICK_OK;
+}
+
+/* One of several of which some are ids. */
+static wick_status read_ids(wick_exchange *x, size_t i, const wk_json *given, wick_error *err) {
+    wk_ids *const ids = &x->embedding->ids[i];
+    WK_TRY(given->kind == WK_JSON_STRING ? wk_ids_of_text(x, given->string, FLAGS, ids, err)
+                                         : wk_ids_of_list(x, given, ids, err));
+    if (ids->n == 0) return wk_fail(err, WICK_ERR_VALUE, "input: text %zu is empty", i + 1);
+    x->embedding->n_tokens += ids->n;
     return WICK_OK;
 }
 
@@ -40,44 +40,23 @@ static wick_status read_inputs(wick_exchange *x, wick_error *err) {
     const wk_json *input = wk_json_get(x->body, "input");
     if (!input) input = wk_json_get(x->body, "content"); /* llama-server's name */
     const wk_json *const first = input && input->kind == WK_JSON_ARRAY ? input->child : NULL;
-    const bool is_list = first && first->kind != WK_JSON_NUMBER;
+    const bool is_list = first && wk_json_is_list_of_prompts(input);
     const wk_json *item = is_list ? first : input;
     wk_embedding *const e = x->embedding;
     e->n = is_list ? input->count : 1;
     if (!input || (input->kind == WK_JSON_ARRAY && !first) || e->n > MOST)
         return wk_fail(err, WICK_ERR_VALUE, "input must be 1 to %d texts", MOST);
-    const bool are_ids = item->kind == WK_JSON_ARRAY;
+    bool are_ids = false;
+    for (const wk_json *at = item; at; at = is_list ? at->next : NULL)
+        are_ids = are_ids || at->kind == WK_JSON_ARRAY;
     e->texts = wk_arena_array(&x->arena, e->n, sizeof *e->texts);
     e->sizes = wk_arena_array(&x->arena, e->n, sizeof *e->sizes);
     e->ids = are_ids ? wk_arena_array(&x->arena, e->n, sizeof *e->ids) : NULL;
     if (!e->texts || !e->sizes || (are_ids && !e->ids)) return fail_memory(err);
     for (size_t i = 0; i < e->n; i++, item = item->next) {
-        WK_TRY(are_ids ? wk_ids_of_list(x, item, &e->ids[i], err) : read_text(x, i, item, err));
-        if (are_ids) e->n_tokens += e->ids[i].n;
+        WK_TRY(are_ids ? read_ids(x, i, item, err) : read_text(x, i, item, err));
     }
     return WICK_OK;
-}
-
-wick_status wk_answer_embeddings(wick_exchange *x, wick_error *err) {
-    const wk_json *const format = wk_json_get(x->body, "encoding_format");
-    wick_model_info info;
-    wick_model_get_info(x->api->model, &info);
-    wk_embedding *const e = x->embedding = wk_arena_array(&x->arena, 1, sizeof *e);
-    if (!e) return fail_memory(err);
-    e->n_dims = info.n_embd;
-    if (format && format->kind != WK_JSON_NULL) {
-        e->is_base64 = format->kind == WK_JSON_STRING && wk_str_is(format->string, "base64");
-        if (!e->is_base64 &&
-            !(format->kind == WK_JSON_STRING && wk_str_is(format->string, "float")))
-            return wk_fail(err, WICK_ERR_VALUE, "encoding_format must be float or base64");
-    }
-    WK_TRY(wk_request_whole(x, "dimensions", 1, info.n_embd, &e->n_dims, err));
-    WK_TRY(read_inputs(x, err));
-    e->rows = wk_arena_array(&x->arena, e->n * info.n_embd, sizeof *e->rows);
-    if (!e->rows) return fail_memory(err);
-    if (x->api->embedder) return WICK_OK;
-    const wick_embedder_desc desc = {.chunk_length = x->api->session.chunk_length};
-    return wick_embedder_open(x->api->model, &desc, &x->api->embedder, err);
 }
 
 /* ---- The answer ---- */
@@ -122,25 +101,25 @@ static void write_vector(wk_strbuf *to, const wk_embedding *e, const float *row)
 }
 
 /* As ollama has it. */
-static void write_bare(wick_exchange *x, size_t n_embd) {
+static void write_bare(wick_exchange *x) {
     const wk_embedding *const e = x->embedding;
     wk_strbuf *const to = &x->part;
     wk_write_open(to, '{');
     wk_write_put(to, "model", x->api->name);
     wk_write_key(to, "embeddings");
     wk_write_open(to, '[');
-    for (size_t i = 0; i < e->n; i++) write_vector(to, e, e->rows + i * n_embd);
+    for (size_t i = 0; i < e->n; i++) write_vector(to, e, e->rows + i * e->n_row);
     wk_write_close(to, ']');
     wk_write_put_whole(to, "prompt_eval_count", e->n_tokens);
     wk_write_close(to, '}');
 }
 
-static void write_answer(wick_exchange *x, size_t n_embd) {
+static void write_answer(wick_exchange *x) {
     const wk_embedding *const e = x->embedding;
     wk_strbuf *const to = &x->part;
     wk_write_raw(to, "{\"object\":\"list\",\"data\":[");
     for (size_t i = 0; i < e->n; i++) {
-        const float *const row = e->rows + i * n_embd;
+        const float *const row = e->rows + i * e->n_row;
         wk_write_raw(to, "{\"object\":\"embedding\"");
         wk_write_put_whole(to, "index", i);
         wk_write_key(to, "embedding");
@@ -156,39 +135,69 @@ static void write_answer(wick_exchange *x, size_t n_embd) {
     wk_write_close(to, '}');
 }
 
+wick_status wk_answer_embeddings(wick_exchange *x, wick_error *err) {
+    const wk_json *const format = wk_json_get(x->body, "encoding_format");
+    wick_model_info info;
+    wick_model_get_info(x->api->model, &info);
+    wk_embedding *const e = x->embedding = wk_arena_array(&x->arena, 1, sizeof *e);
+    if (!e) return fail_memory(err);
+    e->n_dims = e->n_row = info.n_embd;
+    e->write = wk_str_is(x->path, "/api/embed") ? write_bare : write_answer;
+    if (format && format->kind != WK_JSON_NULL) {
+        e->is_base64 = format->kind == WK_JSON_STRING && wk_str_is(format->string, "base64");
+        if (!e->is_base64 &&
+            !(format->kind == WK_JSON_STRING && wk_str_is(format->string, "float")))
+            return wk_fail(err, WICK_ERR_VALUE, "encoding_format must be float or base64");
+    }
+    WK_TRY(wk_request_whole(x, "dimensions", 1, info.n_embd, &e->n_dims, err));
+    WK_TRY(read_inputs(x, err));
+    e->rows = wk_arena_array(&x->arena, e->n * info.n_embd, sizeof *e->rows);
+    if (!e->rows) return fail_memory(err);
+    if (x->api->embedder) return WICK_OK;
+    const wick_embedder_desc desc = {.chunk_length = x->api->session.chunk_length,
+                                     .pooling = x->api->pooling};
+    return wick_embedder_open(x->api->model, &desc, &x->api->embedder, err);
+}
+
 /* ---- Steps ---- */
 
 static wick_status start(const wk_embedding *e, wick_embedder *embedder) {
     const wk_ids *const ids = e->ids ? &e->ids[e->n_done] : NULL;
+    if (e->query.text)
+        return wick_embedder_start_pairs(embedder, (wick_string){e->query.text, e->query.size},
+                                         e->texts, e->sizes, e->n);
     return ids ? wick_embedder_start_tokens(embedder, ids->ids, ids->n)
                : wick_embedder_start_texts(embedder, e->texts, e->sizes, e->n);
 }
 
-wick_status wk_embedding_step(wick_exchange *x, wick_error *err) {
-    wk_embedding *const e = x->embedding;
-    wick_embedder *const embedder = x->api->embedder;
-    wick_model_info info;
+/* The rows that have come. */
+static wick_status take_rows(wk_embedding *e, const wick_embedder *embedder, wick_error *err) {
     size_t n_rows;
-    if (!e->is_started && start(e, embedder) != WICK_OK) return wick_embedder_error(embedder, err);
-    e->is_started = true;
-    const wick_status status = wick_embedder_poll(embedder);
-    if (status == WICK_PENDING) return WICK_PENDING;
-    if (status != WICK_OK) return wick_embedder_error(embedder, err);
-    wick_model_get_info(x->api->model, &info);
     const float *const rows = wick_embedder_result(embedder, &n_rows);
     if (n_rows != (e->ids ? 1 : e->n))
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
                        "the model has no pooling: a vector for each token is not one of a "
                        "text");
-    memcpy(e->rows + e->n_done * info.n_embd, rows, n_rows * info.n_embd * sizeof *rows);
+    memcpy(e->rows + e->n_done * e->n_row, rows, n_rows * e->n_row * sizeof *rows);
+    if (e->query.text) e->n_tokens = wick_embedder_token_count(embedder);
     e->n_done += n_rows;
     e->is_started = false;
+    return WICK_OK;
+}
+
+wick_status wk_embedding_step(wick_exchange *x, wick_error *err) {
+    wk_embedding *const e = x->embedding;
+    wick_embedder *const embedder = e->query.text ? x->api->ranker : x->api->embedder;
+    if (!e->is_started && start(e, embedder) != WICK_OK) return wick_embedder_error(embedder, err);
+    e->is_started = true;
+    const wick_status status = wick_embedder_poll(embedder);
+    if (status == WICK_PENDING) return WICK_PENDING;
+    if (status != WICK_OK) return wick_embedder_error(embedder, err);
+    WK_TRY(take_rows(e, embedder, err));
     if (e->n_done < e->n) return WICK_PENDING;
-    for (size_t i = 0; i < e->n && e->n_dims < info.n_embd; i++)
-        shorten(e->rows + i * info.n_embd, e->n_dims);
-    if (wk_str_is(x->path, "/api/embed"))
-        write_bare(x, info.n_embd);
-    else
-        write_answer(x, info.n_embd);
+    for (size_t i = 0; i < e->n && e->n_dims < e->n_row; i++)
+        shorten(e->rows + i * e->n_row, e->n_dims);
+    x->api->totals.n_prompt += e->n_tokens;
+    e->write(x);
     return WICK_OK;
 }

@@ -6,6 +6,13 @@
 
 /* ---- The model ---- */
 
+static void write_names(wk_strbuf *to, const char *key, const char *const *names, size_t n) {
+    wk_write_key(to, key);
+    wk_write_open(to, '[');
+    for (size_t i = 0; i < n; i++) wk_write_string(to, wk_str_of(names[i]));
+    wk_write_close(to, ']');
+}
+
 static void write_model(wick_exchange *x) {
     wk_strbuf *const to = &x->part;
     wick_model_info info;
@@ -15,6 +22,8 @@ static void write_model(wick_exchange *x) {
     wk_write_put(to, "object", "model");
     wk_write_put_whole(to, "created", (uint64_t)x->time);
     wk_write_put(to, "owned_by", "wick");
+    write_names(to, "aliases", x->api->aliases, x->api->n_aliases);
+    write_names(to, "tags", x->api->tags, x->api->n_tags);
     wk_write_key(to, "meta");
     wk_write_open(to, '{');
     wk_write_put_whole(to, "n_ctx_train", info.context_length);
@@ -37,8 +46,10 @@ wick_status wk_answer_models(wick_exchange *x, wick_error *err) {
 
 wick_status wk_answer_model(wick_exchange *x, wick_error *err) {
     const char *const name = x->path.text + strlen("/v1/models/");
-    if (strcmp(name, x->api->name) != 0)
-        return wk_fail(err, WICK_ERR_NOT_FOUND, "there is no model of this name");
+    bool is_known = strcmp(name, x->api->name) == 0;
+    for (size_t i = 0; i < x->api->n_aliases; i++)
+        is_known = is_known || strcmp(name, x->api->aliases[i]) == 0;
+    if (!is_known) return wk_fail(err, WICK_ERR_NOT_FOUND, "there is no model of this name");
     write_model(x);
     wk_exchange_end(x, 200);
     return WICK_OK;
@@ -56,12 +67,19 @@ wick_status wk_answer_props(wick_exchange *x, wick_error *err) {
     wk_strbuf *const to = &x->part;
     wk_write_open(to, '{');
     wk_write_put(to, "model_alias", x->api->name);
+    wk_write_put(to, "model_path", x->api->path);
     wk_write_put_whole(to, "total_slots", x->api->n_parallel);
     wk_write_put(to, "build_info", x->api->build);
     wk_write_key(to, "default_generation_settings");
     wk_write_open(to, '{');
     wk_write_put_whole(to, "n_ctx", x->api->session.context_length);
+    wk_write_key(to, "params");
+    wk_write_settings(to, &x->api->session, false);
     wk_write_close(to, '}');
+    const wick_value *const text = wk_gguf_find(x->api->model->gguf, "tokenizer.chat_template");
+    if (!x->api->has_own_template && text && text->type == WICK_VALUE_STRING)
+        wk_write_put_string(to, "chat_template", (wk_str){text->string.text, text->string.size});
+    wk_write_raw(to, "\"modalities\":{\"vision\":false,\"audio\":false}");
     wk_write_close(to, '}');
     wk_exchange_end(x, 200);
     return WICK_OK;

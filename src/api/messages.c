@@ -140,14 +140,14 @@ static void write_request(wk_strbuf *to, const wk_json *body) {
 
 /* ---- Errors ---- */
 
-static void write_error(wick_exchange *x, int status, const char *message) {
+static void write_error(wk_strbuf *to, int status, const char *message) {
     const char *const type = status == 401   ? "authentication_error"
                              : status == 404 ? "not_found_error"
                              : status == 413 ? "request_too_large"
+                             : status == 429 ? "rate_limit_error"
                              : status == 503 ? "overloaded_error"
                              : status == 500 ? "api_error"
                                              : "invalid_request_error";
-    wk_strbuf *const to = &x->part;
     wk_write_open(to, '{');
     wk_write_put(to, "type", "error");
     wk_write_key(to, "error");
@@ -180,6 +180,13 @@ static const char *stop_reason(const wk_choice *choice) {
     return choice->reason == WICK_END_STOP_STRING ? "stop_sequence" : "end_turn";
 }
 
+/* The one that ended the text. */
+static void write_stop_sequence(wick_exchange *x, bool is_over) {
+    const wk_choice *const choice = x->choices;
+    const bool is_stopped = is_over && choice->reason == WICK_END_STOP_STRING;
+    wk_write_put(&x->part, "stop_sequence", is_stopped ? x->desc.stop[choice->stop] : NULL);
+}
+
 /* A message up to its content. */
 static void open_message(wick_exchange *x) {
     wk_strbuf *const to = &x->part;
@@ -196,7 +203,7 @@ static void close_message(wick_exchange *x, const char *reason) {
     wk_strbuf *const to = &x->part;
     wk_write_close(to, ']');
     wk_write_put(to, "stop_reason", reason);
-    wk_write_put(to, "stop_sequence", NULL);
+    write_stop_sequence(x, reason != NULL);
     write_usage(x, x->choices->stats.n_generated);
     wk_write_close(to, '}');
 }
@@ -321,7 +328,7 @@ static void finish_stream(wick_exchange *x) {
     wk_write_key(to, "delta");
     wk_write_open(to, '{');
     wk_write_put(to, "stop_reason", stop_reason(x->choices));
-    wk_write_put(to, "stop_sequence", NULL);
+    write_stop_sequence(x, true);
     wk_write_close(to, '}');
     write_usage(x, x->choices->stats.n_generated);
     close_event(x, delta);

@@ -1,4 +1,4 @@
-/* api/native.c: llama-server's own completion, and what it shows of its work: slots and metrics
+/* api/native.c: llama-server's own completion
  * (github.com/ggml-org/llama.cpp/tree/master/tools/server). See api.h. */
 #include "api/api.h"
 
@@ -45,31 +45,71 @@ static const char *stop_type(const wk_choice *choice) {
     }
 }
 
-static void write_probabilities(wk_strbuf *to, wk_choice *choice) {
+static void write_probabilities(wk_choice *choice) {
+    wk_strbuf *const to = &choice->exchange->part;
     if (!choice->exchange->has_logprobs) return;
     wk_write_key(to, "completion_probabilities");
     wk_write_open(to, '[');
-    wk_strbuf_append(to, choice->logprobs.data, choice->logprobs.size);
+    wk_write_logprob_items(choice, true);
     wk_write_close(to, ']');
-    wk_strbuf_clear(&choice->logprobs);
 }
 
-static void write_settings(wk_strbuf *to, const wick_exchange *x) {
-    const wick_sampler_desc *const sampler = &x->desc.sampler;
-    wk_write_key(to, "generation_settings");
+/* Those that have come since the last time. */
+static void write_tokens(wk_choice *choice) {
+    wk_strbuf *const to = &choice->exchange->part;
+    wk_write_key(to, "tokens");
+    wk_write_open(to, '[');
+    wk_strbuf_append(to, choice->tokens.data, choice->tokens.size);
+    wk_write_close(to, ']');
+    wk_strbuf_clear(&choice->tokens);
+}
+
+static void put_number(wk_strbuf *to, const char *key, double value) {
+    wk_write_key(to, key);
+    wk_write_number(to, value);
+}
+
+/* A limit, as llama-server has it: -1 for none. */
+static void put_limit(wk_strbuf *to, const char *key, uint32_t limit) {
+    put_number(to, key, limit > 0 ? (double)limit : -1);
+}
+
+static void write_samplers(wk_strbuf *to, const wick_sampler_desc *s) {
+    wk_write_put_whole(to, "seed", s->seed);
+    put_number(to, "temperature", s->temperature);
+    wk_write_put_whole(to, "top_k", s->top_k);
+    put_number(to, "top_p", s->top_p > 0 ? s->top_p : 1);
+    put_number(to, "min_p", s->min_p);
+    put_number(to, "typical_p", s->typical_p > 0 ? s->typical_p : 1);
+    wk_write_put_whole(to, "repeat_last_n", s->repeat_last > 0 ? s->repeat_last : 64);
+    put_number(to, "repeat_penalty", s->repeat_penalty > 0 ? s->repeat_penalty : 1);
+    put_number(to, "presence_penalty", s->presence_penalty);
+    put_number(to, "frequency_penalty", s->frequency_penalty);
+    put_number(to, "dry_multiplier", s->dry_multiplier);
+    put_number(to, "xtc_probability", s->xtc_probability);
+    wk_write_put_whole(to, "mirostat", s->mirostat_tau > 0 ? 2 : 0);
+}
+
+void wk_write_settings(wk_strbuf *to, const wick_session_desc *desc, bool is_stream) {
     wk_write_open(to, '{');
-    wk_write_put_whole(to, "seed", sampler->seed);
-    wk_write_key(to, "temperature");
-    wk_write_number(to, sampler->temperature);
-    wk_write_put_whole(to, "top_k", sampler->top_k);
-    wk_write_key(to, "top_p");
-    wk_write_number(to, sampler->top_p);
-    wk_write_key(to, "min_p");
-    wk_write_number(to, sampler->min_p);
-    wk_write_put_whole(to, "n_predict", x->desc.max_tokens);
+    write_samplers(to, &desc->sampler);
+    put_limit(to, "n_predict", desc->max_tokens);
+    put_limit(to, "max_tokens", desc->max_tokens);
+    wk_write_put_whole(to, "n_probs", desc->n_logprobs);
+    wk_write_key(to, "ignore_eos");
+    wk_write_bool(to, desc->ignore_end);
+    wk_write_key(to, "stop");
+    wk_write_open(to, '[');
+    for (size_t i = 0; i < desc->n_stop; i++) wk_write_string(to, wk_str_of(desc->stop[i]));
+    wk_write_close(to, ']');
+    wk_write_put(to, "grammar", desc->sampler.grammar ? desc->sampler.grammar : "");
     wk_write_key(to, "stream");
-    wk_write_bool(to, x->is_stream);
+    wk_write_bool(to, is_stream);
     wk_write_close(to, '}');
+}
+
+static uint32_t slot_of(const wk_choice *choice) {
+    return choice->slot ? (uint32_t)(choice->slot - choice->exchange->api->slots) : 0;
 }
 
 /* The last event of a stream, or the answer; text: what it holds. */
@@ -79,36 +119,71 @@ static void write_end_of(wk_choice *choice, wk_str text) {
     wk_write_open(to, '{');
     wk_write_put_whole(to, "index", choice->index);
     wk_write_put_string(to, "content", text);
-    wk_write_raw(to, "\"tokens\":[],\"id_slot\":0,\"stop\":true,\"has_new_line\":");
-    wk_strbuf_text(to, text.size > 0 && memchr(text.text, '\n', text.size) ? "true" : "false");
+    write_tokens(choice);
+    wk_write_put_whole(to, "id_slot", slot_of(choice));
+    wk_write_raw(to, "\"stop\":true,\"has_new_line\":");
+    wk_strbuf_text(to, choice->has_newline ? "true" : "false");
     wk_write_put(to, "model", x->api->name);
     wk_write_put_whole(to, "tokens_predicted", choice->stats.n_generated);
     wk_write_put_whole(to, "tokens_evaluated", choice->prompt->n);
     wk_write_put_whole(to, "tokens_cached", choice->stats.n_context);
     wk_write_put(to, "stop_type", stop_type(choice));
     wk_write_put(to, "stopping_word",
-                 choice->reason == WICK_END_STOP_STRING && x->desc.n_stop == 1 ? x->desc.stop[0]
-                                                                               : "");
+                 choice->reason == WICK_END_STOP_STRING ? x->desc.stop[choice->stop] : "");
     wk_write_key(to, "truncated");
-    wk_write_bool(to, choice->reason == WICK_END_CONTEXT_FULL);
-    write_settings(to, x);
-    if (!x->is_stream) write_probabilities(to, choice);
+    wk_write_bool(to, choice->reason == WICK_END_CONTEXT_FULL ||
+                          choice->stats.n_prompt + choice->stats.n_generated >
+                              choice->stats.context_length);
+    wk_write_key(to, "generation_settings");
+    wk_write_settings(to, &x->desc, x->is_stream);
+    if (!x->is_stream) write_probabilities(choice);
     wk_write_timings(to, choice);
     wk_write_close(to, '}');
 }
 
+/* Of a stream, up to what it has besides. */
+static void open_event(wk_choice *choice, wk_str text) {
+    wick_exchange *const x = choice->exchange;
+    wk_strbuf *const to = &x->part;
+    wk_write_open(to, '{');
+    wk_write_put_whole(to, "index", choice->index);
+    wk_write_put_string(to, "content", text);
+    write_tokens(choice);
+    wk_write_raw(to, "\"stop\":false");
+    wk_write_put_whole(to, "id_slot", slot_of(choice));
+    wk_write_put_whole(to, "tokens_evaluated", choice->prompt->n);
+    if (!x->shows_timings || !choice->session) return;
+    wk_choice_get_stats(choice, &choice->stats);
+    wk_write_put_whole(to, "tokens_predicted", choice->stats.n_generated);
+    wk_write_timings(to, choice);
+}
+
+static void write_progress(wk_choice *choice, const wick_event *event) {
+    wick_exchange *const x = choice->exchange;
+    wk_strbuf *const to = &x->part;
+    if (!x->is_stream || !x->shows_progress) return;
+    wk_choice_get_stats(choice, &choice->stats);
+    open_event(choice, (wk_str){.size = 0});
+    wk_write_key(to, "prompt_progress");
+    wk_write_open(to, '{');
+    wk_write_put_whole(to, "total", event->total);
+    wk_write_put_whole(to, "cache", choice->stats.n_reused);
+    wk_write_put_whole(to, "processed", event->done);
+    put_number(to, "time_ms", 1000 * choice->stats.prompt_seconds);
+    wk_write_close(to, '}');
+    wk_write_close(to, '}');
+    wk_exchange_event(x, NULL);
+}
+
 static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
     wick_exchange *const x = choice->exchange;
+    if (text.size > 0 && memchr(text.text, '\n', text.size)) choice->has_newline = true;
     if (!x->is_stream) {
         wk_choice_keep_text(choice, is_reasoning, text);
         return;
     }
-    wk_write_open(&x->part, '{');
-    wk_write_put_whole(&x->part, "index", choice->index);
-    wk_write_put_string(&x->part, "content", text);
-    wk_write_raw(&x->part, "\"tokens\":[],\"stop\":false,\"id_slot\":0");
-    wk_write_put_whole(&x->part, "tokens_evaluated", choice->prompt->n);
-    write_probabilities(&x->part, choice);
+    open_event(choice, text);
+    write_probabilities(choice);
     wk_write_close(&x->part, '}');
     wk_exchange_event(x, NULL);
 }
@@ -131,106 +206,25 @@ static void finish(wick_exchange *x) {
     wk_exchange_end(x, 200);
 }
 
-const wk_style wk_native_style = {.text = write_text, .end = write_end, .finish = finish};
+const wk_style wk_native_style = {
+    .text = write_text, .end = write_end, .progress = write_progress, .finish = finish};
 
-wick_status wk_answer_native(wick_exchange *x, wick_error *err) {
+static wick_status read_request(wick_exchange *x, wick_error *err) {
     enum { MOST_PROBABILITIES = 1024 };
     WK_TRY(wk_request_generation(x, err));
     WK_TRY(wk_request_whole(x, "n_probs", 0, MOST_PROBABILITIES, &x->n_top, err));
     x->desc.n_logprobs = x->n_top;
     x->has_logprobs = x->n_top > 0;
+    x->keeps_tokens = x->keeps_tokens || x->is_stream;
+    return WICK_OK;
+}
+
+wick_status wk_answer_native(wick_exchange *x, wick_error *err) {
+    WK_TRY(read_request(x, err));
     return wk_prompts_of_texts(x, wk_json_get(x->body, "prompt"), err);
 }
 
-/* ---- Metrics (prometheus.io/docs/instrumenting/exposition_formats) ---- */
-
-/* Upper bounds in seconds; the last bucket has none. */
-static const double bounds[WK_N_BUCKETS - 1] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
-                                                0.25,  0.5,    1,     2.5,  5,     10,   60};
-
-void wk_histogram_add(wk_histogram *histogram, double seconds) {
-    int i = 0;
-    while (i < WK_N_BUCKETS - 1 && seconds > bounds[i]) i++;
-    histogram->counts[i]++;
-    histogram->sum += seconds;
-}
-
-static void write_histogram(wk_strbuf *to, const char *name, const char *help,
-                            const wk_histogram *histogram) {
-    uint64_t n = 0;
-    wk_strbuf_format(to, "# HELP %s %s\n# TYPE %s histogram\n", name, help, name);
-    for (int i = 0; i < WK_N_BUCKETS; i++) {
-        n += histogram->counts[i];
-        if (i < WK_N_BUCKETS - 1)
-            wk_strbuf_format(to, "%s_bucket{le=\"%g\"} %llu\n", name, bounds[i],
-                             (unsigned long long)n);
-    }
-    wk_strbuf_format(to, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.9g\n%s_count %llu\n", name,
-                     (unsigned long long)n, name, histogram->sum, name, (unsigned long long)n);
-}
-
-static void write_metric(wk_strbuf *to, const char *name, const char *type, const char *help,
-                         double value) {
-    wk_strbuf_format(to, "# HELP llamacpp:%s %s\n# TYPE llamacpp:%s %s\nllamacpp:%s %.17g\n", name,
-                     help, name, type, name, value);
-}
-
-wick_status wk_answer_metrics(wick_exchange *x, wick_error *err) {
-    const wick_api *const api = x->api;
-    const wk_totals *const t = &api->totals;
-    wk_strbuf *const to = &x->part;
-    (void)err;
-    write_metric(to, "prompt_tokens_total", "counter", "Tokens of prompts that were computed.",
-                 (double)t->n_prompt);
-    write_metric(to, "prompt_seconds_total", "counter", "Seconds spent on prompts.",
-                 t->prompt_seconds);
-    write_metric(to, "tokens_predicted_total", "counter", "Tokens generated.",
-                 (double)t->n_generated);
-    write_metric(to, "tokens_predicted_seconds_total", "counter", "Seconds spent on generating.",
-                 t->generate_seconds);
-    write_metric(to, "prompt_tokens_seconds", "gauge", "Tokens of prompts a second.",
-                 t->prompt_seconds > 0 ? (double)t->n_prompt / t->prompt_seconds : 0);
-    write_metric(to, "predicted_tokens_seconds", "gauge", "Tokens generated a second.",
-                 t->generate_seconds > 0 ? (double)t->n_generated / t->generate_seconds : 0);
-    write_metric(to, "requests_processing", "gauge", "Texts that are being generated.",
-                 api->n_running);
-    write_metric(to, "requests_deferred", "gauge", "Requests that wait.", api->queued.n);
-    write_histogram(to, "vllm:time_to_first_token_seconds", "Time to the first token.", &t->first);
-    write_histogram(to, "vllm:inter_token_latency_seconds", "Time between tokens.", &t->between);
-    write_histogram(to, "vllm:request_queue_time_seconds", "Time in the queue.", &t->queued);
-    x->type = "text/plain; version=0.0.4";
-    wk_exchange_end(x, 200);
-    return WICK_OK;
-}
-
-/* ---- Slots ---- */
-
-static void write_slot(wk_strbuf *to, uint32_t id, const wk_choice *choice) {
-    wk_write_open(to, '{');
-    wk_write_put_whole(to, "id", id);
-    wk_write_put_whole(to, "n_ctx", choice ? choice->exchange->api->session.context_length : 0);
-    wk_write_key(to, "is_processing");
-    wk_write_bool(to, choice != NULL);
-    if (choice) {
-        wick_session_stats stats;
-        wick_session_get_stats(choice->session, &stats);
-        wk_write_put_whole(to, "n_prompt_tokens", choice->prompt->n);
-        wk_write_put_whole(to, "n_prompt_tokens_cache", stats.n_reused);
-        wk_write_put_whole(to, "n_decoded", stats.n_generated);
-    }
-    wk_write_close(to, '}');
-}
-
-/* Texts that are being generated, then places that are free. */
-wick_status wk_answer_slots(wick_exchange *x, wick_error *err) {
-    uint32_t id = 0;
-    (void)err;
-    wk_write_open(&x->part, '[');
-    for (const wick_exchange *other = x->api->running.first; other; other = other->next)
-        for (uint32_t i = 0; i < other->n_choices; i++)
-            if (other->choices[i].session) write_slot(&x->part, id++, &other->choices[i]);
-    while (id < x->api->n_parallel) write_slot(&x->part, id++, NULL);
-    wk_write_close(&x->part, ']');
-    wk_exchange_end(x, 200);
-    return WICK_OK;
+wick_status wk_answer_infill(wick_exchange *x, wick_error *err) {
+    WK_TRY(read_request(x, err));
+    return wk_prompt_of_infill(x, err);
 }

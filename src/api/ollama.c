@@ -196,11 +196,11 @@ static void finish(wick_exchange *x) {
     wk_exchange_end(x, 200);
 }
 
-static void write_error(wick_exchange *x, int status, const char *message) {
+static void write_error(wk_strbuf *to, int status, const char *message) {
     (void)status;
-    wk_write_open(&x->part, '{');
-    wk_write_put(&x->part, "error", message);
-    wk_write_close(&x->part, '}');
+    wk_write_open(to, '{');
+    wk_write_put(to, "error", message);
+    wk_write_close(to, '}');
 }
 
 const wk_style wk_ollama_style = {.is_chat = true,

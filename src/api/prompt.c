@@ -5,6 +5,24 @@
 
 #include <string.h>
 
+/* A text that is much longer than the context is not worth its tokens: whether its beginning has
+ * too many already. A token at the cut may differ from those of the whole text, hence the slack. */
+static wick_status estimate(wick_exchange *x, wk_str text, wk_ids *out, wick_error *err) {
+    enum { SLACK = 256 };
+    const uint32_t most = x->api->session.context_length;
+    const size_t size = 65536 + (size_t)8 * most;
+    if (text.size < 2 * size || x->api->is_encoder) return WICK_OK;
+    uint32_t *const ids = wk_arena_array(&x->arena, size + 2, sizeof *ids);
+    size_t n;
+    if (!ids) return wk_fail_memory(err, size * sizeof *ids, 0, "a prompt");
+    const wick_status status = wick_tokenize(x->api->model->tokenizer, text.text, size,
+                                             WICK_TOKENIZE_PARSE_SPECIAL, ids, size + 2, &n);
+    if (status != WICK_OK)
+        return wk_fail(err, status, "the text cannot be tokenized: %s", wick_status_text(status));
+    if (n > most + SLACK) out->n_estimated = (size_t)((double)n / (double)size * (double)text.size);
+    return WICK_OK;
+}
+
 /* Of prompt, or else of text: a second time where they are more than bytes. */
 static wick_status take_ids(wick_exchange *x, const wick_prompt *prompt, wk_str text,
                             uint32_t flags, wk_ids *out, wick_error *err) {
@@ -33,6 +51,12 @@ static wick_status read_variables(wick_exchange *x, const wk_json **out, wick_er
     wk_json *const made = wk_chat_variables(&x->arena, x->api->model->tokenizer);
     *out = made;
     if (!made) return wk_fail_memory(err, sizeof *made, 0, "a prompt");
+    if (x->api->thinking != 0 && !wk_json_get(x->variables, "enable_thinking")) {
+        wk_json *const thinks =
+            wk_chat_add_variable(&x->arena, made, "enable_thinking", WK_JSON_BOOL);
+        if (!thinks) return wk_fail_memory(err, sizeof *thinks, 0, "a prompt");
+        thinks->boolean = x->api->thinking > 0;
+    }
     for (const wk_json *item = x->variables ? x->variables->child : NULL; item; item = item->next) {
         wk_json *const copy = wk_arena_alloc(&x->arena, sizeof *copy);
         if (!copy) return wk_fail_memory(err, sizeof *copy, 0, "a prompt");
@@ -119,38 +143,65 @@ wick_status wk_prompt_of_chat(wick_exchange *x, wick_error *err) {
     WK_TRY(wk_prompt_render(x, err));
     WK_TRY(make_prompts(x, 1, err));
     text.text = wick_prompt_text(x->rendered, &text.size);
+    WK_TRY(estimate(x, text, x->prompts, err));
+    if (x->prompts->n_estimated > 0) return WICK_OK;
     return take_ids(x, x->rendered, text, 0, x->prompts, err);
 }
 
+/* Ids; texts between them are tokenized (llama-server's mixed prompts). */
 wick_status wk_ids_of_list(wick_exchange *x, const wk_json *list, wk_ids *out, wick_error *err) {
     const uint32_t n_vocab = wick_tokenizer_size(x->api->model->tokenizer);
     if (list->kind != WK_JSON_ARRAY || list->count == 0)
         return wk_fail(err, WICK_ERR_VALUE, "token ids must be an array of at least one");
-    out->ids = wk_arena_array(&x->arena, list->count, sizeof *out->ids);
-    if (!out->ids) return wk_fail_memory(err, list->count * sizeof *out->ids, 0, "a prompt");
+    size_t most = list->count;
+    for (const wk_json *item = list->child; item; item = item->next)
+        if (item->kind == WK_JSON_STRING) most += item->string.size + 2;
+    out->ids = wk_arena_array(&x->arena, most, sizeof *out->ids);
+    if (!out->ids) return wk_fail_memory(err, most * sizeof *out->ids, 0, "a prompt");
     for (const wk_json *item = list->child; item; item = item->next) {
+        wk_ids part = {.n = 0};
+        if (item->kind == WK_JSON_STRING) {
+            WK_TRY(take_ids(x, NULL, item->string, WICK_TOKENIZE_PARSE_SPECIAL, &part, err));
+            if (part.n > most - out->n)
+                return wk_fail(err, WICK_ERR_VALUE, "a text has more tokens than bytes");
+            memcpy(out->ids + out->n, part.ids, part.n * sizeof *part.ids);
+            out->n += part.n;
+            continue;
+        }
         if (item->kind != WK_JSON_NUMBER || !item->is_integer || item->integer < 0 ||
             item->integer >= n_vocab)
             return wk_fail(err, WICK_ERR_VALUE, "a token id must be a number below %u", n_vocab);
         out->ids[out->n++] = (uint32_t)item->integer;
     }
-    return WICK_OK;
+    return out->n > 0 ? WICK_OK : wk_fail(err, WICK_ERR_VALUE, "there is no token");
 }
 
 static wick_status read_prompt(wick_exchange *x, const wk_json *given, wk_ids *out,
                                wick_error *err) {
     enum { FLAGS = WICK_TOKENIZE_ADD_BEGIN | WICK_TOKENIZE_PARSE_SPECIAL };
+    const wk_json *const inner = wk_json_get(given, "prompt_string");
+    if (inner && inner->kind == WK_JSON_STRING && !wk_json_get(given, "multimodal_data"))
+        given = inner; /* llama-server's form of a text with images, without one */
     out->text = given->kind == WK_JSON_STRING ? given->string : (wk_str){.size = 0};
-    if (out->text.text) return take_ids(x, NULL, out->text, FLAGS, out, err);
+    if (out->text.text) {
+        WK_TRY(estimate(x, out->text, out, err));
+        return out->n_estimated > 0 ? WICK_OK : take_ids(x, NULL, out->text, FLAGS, out, err);
+    }
     if (given->kind == WK_JSON_ARRAY) return wk_ids_of_list(x, given, out, err);
     return wk_fail(err, WICK_ERR_VALUE, "prompt must be a text, an array of token ids, or several");
+}
+
+bool wk_json_is_list_of_prompts(const wk_json *given) {
+    if (given->kind != WK_JSON_ARRAY) return false;
+    for (const wk_json *item = given->child; item; item = item->next)
+        if (item->kind == WK_JSON_NUMBER) return false;
+    return given->child != NULL;
 }
 
 wick_status wk_prompts_of_texts(wick_exchange *x, const wk_json *given, wick_error *err) {
     enum { MOST = 128 };
     if (!given) return wk_fail(err, WICK_ERR_VALUE, "there is no prompt");
-    const bool is_list =
-        given->kind == WK_JSON_ARRAY && given->child && given->child->kind != WK_JSON_NUMBER;
+    const bool is_list = wk_json_is_list_of_prompts(given);
     if (is_list && given->count > MOST)
         return wk_fail(err, WICK_ERR_VALUE, "prompt: at most %d prompts in a request", MOST);
     WK_TRY(make_prompts(x, is_list ? given->count : 1, err));

@@ -6,14 +6,13 @@
 
 /* ---- Fields ---- */
 
-/* NULL: not there, or null. */
-static const wk_json *field(const wick_exchange *x, const char *key) {
+const wk_json *wk_request_field(const wick_exchange *x, const char *key) {
     const wk_json *const value = wk_json_get(x->body, key);
     return value && value->kind != WK_JSON_NULL ? value : NULL;
 }
 
 wick_status wk_request_bool(const wick_exchange *x, const char *key, bool *value, wick_error *err) {
-    const wk_json *const given = field(x, key);
+    const wk_json *const given = wk_request_field(x, key);
     if (!given) return WICK_OK;
     if (given->kind != WK_JSON_BOOL)
         return wk_fail(err, WICK_ERR_VALUE, "%s must be true or false", key);
@@ -23,7 +22,7 @@ wick_status wk_request_bool(const wick_exchange *x, const char *key, bool *value
 
 static wick_status read_number(const wick_exchange *x, const char *key, double least, double most,
                                double *value, wick_error *err) {
-    const wk_json *const given = field(x, key);
+    const wk_json *const given = wk_request_field(x, key);
     if (!given) return WICK_OK;
     if (given->kind == WK_JSON_NUMBER && given->number >= least && given->number <= most) {
         *value = given->number;
@@ -79,35 +78,47 @@ typedef struct number_field {
     uint16_t offset; /* in wick_sampler_desc */
     bool is_whole;
     double least, most;
+    enum { NO_LIMIT, WHOLE_CONTEXT } at_minus_one; /* of whole numbers */
 } number_field;
 
 #define SAMPLER(member) offsetof(wick_sampler_desc, member)
 static const number_field fields[] = {
-    {"temperature", SAMPLER(temperature), false, 0, 100},
-    {"top_k", SAMPLER(top_k), true, 0, INT32_MAX},
-    {"typical_p", SAMPLER(typical_p), false, 0, 1},
-    {"top_p", SAMPLER(top_p), false, 0, 1},
-    {"min_p", SAMPLER(min_p), false, 0, 1},
-    {"repeat_last_n", SAMPLER(repeat_last), true, 0, INT32_MAX},
-    {"repeat_penalty", SAMPLER(repeat_penalty), false, 0, 100},
-    {"frequency_penalty", SAMPLER(frequency_penalty), false, -100, 100},
-    {"presence_penalty", SAMPLER(presence_penalty), false, -100, 100},
-    {"dry_multiplier", SAMPLER(dry_multiplier), false, 0, 100},
-    {"dry_base", SAMPLER(dry_base), false, 0, 100},
-    {"dry_allowed_length", SAMPLER(dry_allowed), true, 0, INT32_MAX},
-    {"dry_penalty_last_n", SAMPLER(dry_last), true, 0, INT32_MAX},
-    {"xtc_probability", SAMPLER(xtc_probability), false, 0, 1},
-    {"xtc_threshold", SAMPLER(xtc_threshold), false, 0, 1},
-    {"mirostat_eta", SAMPLER(mirostat_eta), false, 0, 1},
+    {"temperature", SAMPLER(temperature), false, 0, 100, NO_LIMIT},
+    {"top_k", SAMPLER(top_k), true, 0, INT32_MAX, NO_LIMIT},
+    {"typical_p", SAMPLER(typical_p), false, 0, 1, NO_LIMIT},
+    {"top_p", SAMPLER(top_p), false, 0, 1, NO_LIMIT},
+    {"min_p", SAMPLER(min_p), false, 0, 1, NO_LIMIT},
+    {"repeat_last_n", SAMPLER(repeat_last), true, 0, INT32_MAX, WHOLE_CONTEXT},
+    {"repeat_penalty", SAMPLER(repeat_penalty), false, 0, 100, NO_LIMIT},
+    {"frequency_penalty", SAMPLER(frequency_penalty), false, -100, 100, NO_LIMIT},
+    {"presence_penalty", SAMPLER(presence_penalty), false, -100, 100, NO_LIMIT},
+    {"dry_multiplier", SAMPLER(dry_multiplier), false, 0, 100, NO_LIMIT},
+    {"dry_base", SAMPLER(dry_base), false, 0, 100, NO_LIMIT},
+    {"dry_allowed_length", SAMPLER(dry_allowed), true, 0, INT32_MAX, NO_LIMIT},
+    {"dry_penalty_last_n", SAMPLER(dry_last), true, 0, INT32_MAX, NO_LIMIT},
+    {"xtc_probability", SAMPLER(xtc_probability), false, 0, 1, NO_LIMIT},
+    {"xtc_threshold", SAMPLER(xtc_threshold), false, 0, 1, NO_LIMIT},
+    {"mirostat_eta", SAMPLER(mirostat_eta), false, 0, 1, NO_LIMIT},
 };
 #undef SAMPLER
+
+/* A whole number, or -1: what stands for it then. */
+static wick_status read_count(const wick_exchange *x, const number_field *field, uint32_t *value,
+                              wick_error *err) {
+    const wk_json *const given = wk_request_field(x, field->key);
+    if (given && given->kind == WK_JSON_NUMBER && given->number == -1) {
+        *value = field->at_minus_one == WHOLE_CONTEXT ? x->api->session.context_length : 0;
+        return WICK_OK;
+    }
+    return wk_request_whole(x, field->key, (uint32_t)field->least, (uint32_t)field->most, value,
+                            err);
+}
 
 static wick_status read_numbers(wick_exchange *x, wick_error *err) {
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         void *const at = (char *)&x->desc.sampler + fields[i].offset;
         if (fields[i].is_whole) {
-            WK_TRY(wk_request_whole(x, fields[i].key, (uint32_t)fields[i].least,
-                                    (uint32_t)fields[i].most, at, err));
+            WK_TRY(read_count(x, &fields[i], at, err));
             continue;
         }
         double value = *(const float *)at;
@@ -115,6 +126,19 @@ static wick_status read_numbers(wick_exchange *x, wick_error *err) {
         *(float *)at = (float)value;
     }
     return WICK_OK;
+}
+
+static bool is_zero(const wick_exchange *x, const char *key) {
+    const wk_json *const given = wk_request_field(x, key);
+    return given && given->kind == WK_JSON_NUMBER && given->number == 0;
+}
+
+/* To look back at no token is to have no penalty. */
+static void apply_zeros(wick_exchange *x) {
+    wick_sampler_desc *const sampler = &x->desc.sampler;
+    if (is_zero(x, "repeat_last_n"))
+        sampler->repeat_penalty = sampler->frequency_penalty = sampler->presence_penalty = 0;
+    if (is_zero(x, "dry_penalty_last_n")) sampler->dry_multiplier = 0;
 }
 
 /* Version 2 alone, which is asked for by its number. */
@@ -132,7 +156,7 @@ static wick_status read_mirostat(wick_exchange *x, wick_error *err) {
 
 /* -1, as some clients have it, and none are the same. */
 static wick_status read_seed(wick_exchange *x, wick_error *err) {
-    const wk_json *const given = field(x, "seed");
+    const wk_json *const given = wk_request_field(x, "seed");
     if (!given) return WICK_OK;
     if (given->kind != WK_JSON_NUMBER || !given->is_integer)
         return wk_fail(err, WICK_ERR_VALUE, "seed must be a whole number");
@@ -146,7 +170,7 @@ static wick_status read_seed(wick_exchange *x, wick_error *err) {
 static wick_status read_limit(wick_exchange *x, wick_error *err) {
     static const char *const names[] = {"max_completion_tokens", "max_tokens", "n_predict"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const wk_json *const given = field(x, names[i]);
+        const wk_json *const given = wk_request_field(x, names[i]);
         if (!given) continue;
         if (given->kind != WK_JSON_NUMBER || !given->is_integer || given->integer < -1 ||
             given->integer > INT32_MAX)
@@ -165,7 +189,7 @@ static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, 
 static wick_status read_texts(wick_exchange *x, const char *key, const char *const **texts,
                               size_t *n, wick_error *err) {
     enum { MOST = 256 }; /* each of them is looked for in every text */
-    const wk_json *const given = field(x, key);
+    const wk_json *const given = wk_request_field(x, key);
     if (!given) return WICK_OK;
     const bool is_list = given->kind == WK_JSON_ARRAY;
     if (is_list && given->count > MOST)
@@ -183,42 +207,58 @@ static wick_status read_texts(wick_exchange *x, const char *key, const char *con
     return WICK_OK;
 }
 
-/* OpenAI's: {"ID": bias}; llama-server's: [[ID, bias or false]]. */
-static bool read_bias(const wk_json *item, bool is_object, wick_logit_bias *bias) {
-    const wk_json *const id = is_object ? NULL : item->child;
-    const wk_json *const value = is_object ? item : id ? id->next : NULL;
-    double number = 0;
-    if (is_object) {
-        for (size_t i = 0; i < item->key.size; i++) {
-            const char c = item->key.text[i];
-            if (c < '0' || c > '9' || number > UINT32_MAX) return false;
-            number = 10 * number + (c - '0');
-        }
-    } else if (id && id->kind == WK_JSON_NUMBER && id->is_integer) {
-        number = id->number;
-    } else {
-        return false;
-    }
-    const bool is_never = value && value->kind == WK_JSON_BOOL && !value->boolean;
-    if (number < 0 || number > UINT32_MAX || !value || (value->kind != WK_JSON_NUMBER && !is_never))
-        return false;
-    bias->id = (uint32_t)number;
-    bias->bias = is_never ? -INFINITY : (float)value->number;
-    return true;
+static bool is_number_text(wk_str text) {
+    bool is_number = text.size > 0 && text.size < 10;
+    for (size_t i = 0; i < text.size; i++)
+        is_number = is_number && text.text[i] >= '0' && text.text[i] <= '9';
+    return is_number;
 }
 
+/* The tokens that an entry names: by an id, or by a text, of which each token has the bias. */
+static wick_status read_biased(wick_exchange *x, const wk_json *item, bool is_object, wk_ids *ids,
+                               wick_error *err) {
+    const wk_json *const id = is_object ? NULL : item->child;
+    const bool is_text = is_object || (id && id->kind == WK_JSON_STRING);
+    if (is_text && !(is_object && is_number_text(item->key)))
+        return wk_ids_of_text(x, is_object ? item->key : id->string, WICK_TOKENIZE_PARSE_SPECIAL,
+                              ids, err);
+    double number = id && id->kind == WK_JSON_NUMBER ? id->number : -1;
+    if (is_object) number = 0;
+    for (size_t i = 0; is_object && i < item->key.size; i++)
+        number = 10 * number + (item->key.text[i] - '0');
+    ids->ids = wk_arena_array(&x->arena, 1, sizeof *ids->ids);
+    ids->n = 1;
+    if (!ids->ids) return fail_memory(err);
+    if (number < 0 || number > UINT32_MAX || number != floor(number))
+        return wk_fail(err, WICK_ERR_VALUE, "logit_bias must name tokens by their ids or texts");
+    ids->ids[0] = (uint32_t)number;
+    return WICK_OK;
+}
+
+/* OpenAI's: {"ID": bias}; llama-server's: [[ID or text, bias or false]], {"text": bias}. */
 static wick_status read_biases(wick_exchange *x, wick_error *err) {
-    const wk_json *const given = field(x, "logit_bias");
+    enum { MOST = 4096 };
+    const wk_json *const given = wk_request_field(x, "logit_bias");
     if (!given) return WICK_OK;
-    if (given->kind != WK_JSON_OBJECT && given->kind != WK_JSON_ARRAY)
-        return wk_fail(err, WICK_ERR_VALUE, "logit_bias must be an object or an array");
-    wick_logit_bias *const made = wk_arena_array(&x->arena, given->count, sizeof *made);
-    if (!made) return fail_memory(err);
     const bool is_object = given->kind == WK_JSON_OBJECT;
+    if (!is_object && given->kind != WK_JSON_ARRAY)
+        return wk_fail(err, WICK_ERR_VALUE, "logit_bias must be an object or an array");
+    wick_logit_bias *const made = wk_arena_array(&x->arena, MOST, sizeof *made);
+    if (!made) return fail_memory(err);
     size_t n = 0;
-    for (const wk_json *item = given->child; item; item = item->next, n++)
-        if (!read_bias(item, is_object, &made[n]))
-            return wk_fail(err, WICK_ERR_VALUE, "logit_bias must have a number for each token id");
+    for (const wk_json *item = given->child; item; item = item->next) {
+        const wk_json *const value = is_object ? item : item->child ? item->child->next : NULL;
+        const bool is_never = value && value->kind == WK_JSON_BOOL && !value->boolean;
+        wk_ids ids = {.n = 0};
+        if (!value || (value->kind != WK_JSON_NUMBER && !is_never))
+            return wk_fail(err, WICK_ERR_VALUE,
+                           "logit_bias must have a number or false for each token");
+        WK_TRY(read_biased(x, item, is_object, &ids, err));
+        if (ids.n > MOST - n)
+            return wk_fail(err, WICK_ERR_VALUE, "logit_bias: at most %d tokens", MOST);
+        for (size_t i = 0; i < ids.n; i++)
+            made[n++] = (wick_logit_bias){ids.ids[i], is_never ? -INFINITY : (float)value->number};
+    }
     x->desc.sampler.bias = made;
     x->desc.sampler.n_bias = n;
     return WICK_OK;
@@ -240,7 +280,8 @@ static wick_status set_schema(wick_exchange *x, const wk_json *schema, wick_erro
 }
 
 static wick_status read_grammar(wick_exchange *x, wick_error *err) {
-    const wk_json *const grammar = field(x, "grammar"), *const schema = field(x, "json_schema");
+    const wk_json *const grammar = wk_request_field(x, "grammar"), *const schema = wk_request_field(
+                                                                       x, "json_schema");
     if (grammar && grammar->kind != WK_JSON_STRING)
         return wk_fail(err, WICK_ERR_VALUE, "grammar must be a text");
     if (grammar && grammar->string.size > 0) x->desc.sampler.grammar = grammar->string.text;
@@ -252,7 +293,7 @@ static wick_status read_form(wick_exchange *x, wick_error *err) {
     x->n = 1;
     WK_TRY(wk_request_bool(x, "stream", &x->is_stream, err));
     WK_TRY(wk_request_whole(x, "n", 1, MOST, &x->n, err));
-    const wk_json *const options = field(x, "stream_options");
+    const wk_json *const options = wk_request_field(x, "stream_options");
     if (options && options->kind != WK_JSON_OBJECT)
         return wk_fail(err, WICK_ERR_VALUE, "stream_options must be an object");
     const wk_json *const includes = wk_json_get(options, "include_usage");
@@ -271,12 +312,34 @@ static wick_status read_sampling(wick_exchange *x, wick_error *err) {
     WK_TRY(read_texts(x, "stop", &x->desc.stop, &x->desc.n_stop, err));
     WK_TRY(read_texts(x, "dry_sequence_breakers", &x->desc.sampler.dry_breakers,
                       &x->desc.sampler.n_dry_breakers, err));
+    apply_zeros(x);
     return wk_request_bool(x, "ignore_eos", &x->desc.ignore_end, err);
+}
+
+/* What llama-server has besides: where a text is computed, and what of it is shown. */
+static wick_status read_work(wick_exchange *x, wick_error *err) {
+    bool reuses = true;
+    const wk_json *const slot = wk_request_field(x, "id_slot");
+    x->slot = -1;
+    if (slot) {
+        if (slot->kind != WK_JSON_NUMBER || !slot->is_integer || slot->integer < -1 ||
+            slot->integer >= x->api->n_parallel)
+            return wk_fail(err, WICK_ERR_VALUE, "id_slot must be -1 or a number below %u",
+                           x->api->n_parallel);
+        x->slot = (int32_t)slot->integer;
+    }
+    WK_TRY(wk_request_bool(x, "cache_prompt", &reuses, err));
+    if (!reuses) x->desc.no_reuse = true;
+    WK_TRY(wk_request_bool(x, "return_tokens", &x->keeps_tokens, err));
+    WK_TRY(wk_request_bool(x, "return_progress", &x->shows_progress, err));
+    WK_TRY(wk_request_bool(x, "timings_per_token", &x->shows_timings, err));
+    return wk_request_loras(x, err);
 }
 
 wick_status wk_request_generation(wick_exchange *x, wick_error *err) {
     WK_TRY(read_form(x, err));
-    return read_sampling(x, err);
+    WK_TRY(read_sampling(x, err));
+    return read_work(x, err);
 }
 
 /* ---- Messages ---- */
@@ -375,7 +438,7 @@ static wick_status read_messages(wick_exchange *x, wick_error *err) {
 /* ---- Tools ---- */
 
 static wick_status read_tools(wick_exchange *x, wick_error *err) {
-    const wk_json *const tools = field(x, "tools");
+    const wk_json *const tools = wk_request_field(x, "tools");
     if (!tools) return WICK_OK;
     if (tools->kind != WK_JSON_ARRAY) return wk_fail(err, WICK_ERR_VALUE, "tools must be an array");
     for (const wk_json *tool = tools->child; tool; tool = tool->next) {
@@ -416,7 +479,7 @@ static wick_status require_call(wick_exchange *x, const wk_json *only, wick_erro
 }
 
 static wick_status read_tool_choice(wick_exchange *x, wick_error *err) {
-    const wk_json *const choice = field(x, "tool_choice");
+    const wk_json *const choice = wk_request_field(x, "tool_choice");
     if (!choice || wk_json_is(choice, "auto")) return WICK_OK;
     if (wk_json_is(choice, "none")) {
         x->tool_choice = WK_TOOLS_NONE;
@@ -435,7 +498,7 @@ static wick_status read_tool_choice(wick_exchange *x, wick_error *err) {
 }
 
 static wick_status read_response_format(wick_exchange *x, wick_error *err) {
-    const wk_json *const format = field(x, "response_format");
+    const wk_json *const format = wk_request_field(x, "response_format");
     const wk_json *const type = wk_json_get(format, "type");
     if (!format || wk_json_is(type, "text")) return WICK_OK;
     const wk_json *const named = wk_json_get(format, "json_schema");
@@ -454,9 +517,14 @@ wick_status wk_request_chat(wick_exchange *x, wick_error *err) {
     WK_TRY(read_response_format(x, err));
     WK_TRY(read_tool_choice(x, err));
     if (x->tool_choice == WK_TOOLS_NONE) x->tools = NULL;
-    const wk_json *const variables = field(x, "chat_template_kwargs");
+    const wk_json *const variables = wk_request_field(x, "chat_template_kwargs");
     if (variables && variables->kind != WK_JSON_OBJECT)
         return wk_fail(err, WICK_ERR_VALUE, "chat_template_kwargs must be an object");
     x->variables = variables;
+    const wk_json *const format = wk_request_field(x, "reasoning_format");
+    x->reasoning = x->api->reasoning;
+    if (format)
+        x->reasoning =
+            wk_json_is(format, "none") ? WICK_REASONING_IN_CONTENT : WICK_REASONING_APART;
     return WICK_OK;
 }

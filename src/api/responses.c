@@ -318,11 +318,7 @@ static void finish(wick_exchange *x) {
 }
 
 /* In a stream it is an event like any other. */
-static void write_error(wick_exchange *x, int status, const char *message) {
-    if (!x->has_events) {
-        wk_write_error(&x->part, status, message);
-        return;
-    }
+static void write_event_error(wick_exchange *x, int status, const char *message) {
     wk_strbuf *const to = open_event(x, "error");
     wk_write_put(to, "code", status == 503 ? "server_is_overloaded" : "server_error");
     wk_write_put(to, "message", message);
@@ -335,7 +331,7 @@ const wk_style wk_responses_style = {.is_chat = true,
                                      .call = write_call,
                                      .end = end_item,
                                      .finish = finish,
-                                     .error = write_error};
+                                     .event_error = write_event_error};
 
 static wick_status take_request(wick_exchange *x, wick_error *err) {
     const wk_json *const previous = wk_json_get(x->body, "previous_response_id");

@@ -447,6 +447,10 @@ const float *wick_embedder_result(const wick_embedder *embedder, size_t *n_rows)
     return embedder != NULL ? embedder->rows : NULL;
 }
 
+size_t wick_embedder_token_count(const wick_embedder *embedder) {
+    return embedder != NULL ? embedder->n_ids : 0;
+}
+
 wick_status wick_embedder_start_pairs(wick_embedder *embedder, wick_string query,
                                       const char *const *texts, const size_t *sizes, size_t n) {
     if (embedder == NULL) return WICK_ERR_ARGUMENT;

@@ -98,6 +98,7 @@ static void show_end(wick_session *s, wick_end_reason reason, wick_event *event)
     event->kind = WICK_EVENT_END;
     event->reason = reason;
     event->text = s->stop.held;
+    event->stop = (uint32_t)s->stop.found;
     event->text_size = reason == WICK_END_STOP_STRING ? s->n_out : s->stop.n_held;
     s->n_out = s->stop.n_held; /* what a stop string cut off goes with it */
     if (s->outputs != WK_OUTPUTS_LAST || s->no_reuse || is_running(s)) return;

@@ -51,7 +51,9 @@ size_t wk_stop_feed(wk_stop *stop, const char *text, size_t size, bool *stopped)
         for (size_t i = 0; i < stop->n_strings; i++) {
             if (!begins_at(stop, at, stop->strings[i])) continue;
             *stopped = stop->n_held - at >= stop->strings[i].size;
-            if (*stopped) return at;
+            if (!*stopped) continue;
+            stop->found = i;
+            return at;
         }
         /* Whole matches at this place first, then what may still become one. */
         for (size_t i = 0; i < stop->n_strings; i++)

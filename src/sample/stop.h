@@ -9,7 +9,8 @@
 typedef struct wk_stop {
     wk_str *strings; /* own copies */
     size_t n_strings, longest;
-    char *held; /* [capacity] text that has not been let out */
+    size_t found; /* the one that ended the text */
+    char *held;   /* [capacity] text that has not been let out */
     size_t n_held, capacity;
 } wk_stop;
 
