@@ -202,6 +202,16 @@ static void updates(void **state) {
     assert_true(s.scale == 16);
     assert_false(wick_loss_scale_update(&s, false));
     assert_true(s.scale == 8 && s.n_steps == 0);
+    assert_true(wick_loss_scale_update(&s, true));
+    assert_false(wick_loss_scale_update(&s, false));
+    assert_true(wick_loss_scale_update(&s, true)); /* the first of two again */
+    assert_true(s.scale == 4);
+    s = (wick_loss_scale){.scale = 1 << 25, .interval = 1}; /* more than it grows to stays */
+    assert_true(wick_loss_scale_update(&s, true));
+    assert_true(s.scale == 1 << 25);
+    s.scale = 1 << 23;
+    for (int i = 0; i < 2; i++) assert_true(wick_loss_scale_update(&s, true));
+    assert_true(s.scale == 1 << 24);
     const double numbers[] = {8, -4}, bad[] = {1, (double)INFINITY};
     wick_tensor *const g[] = {tensor_of(device, WICK_F32, WICK_SHAPE(2), numbers), NULL,
                               tensor_of(device, WICK_F16, WICK_SHAPE(2), bad)};

@@ -332,6 +332,7 @@ static void test_refusals(void **state) {
     REFUSED(pad, WICK_ERR_SHAPE, x, LIST(INT64_MIN, 0), one, WICK_PAD_CONSTANT, 0);
     REFUSED(slice_assign, WICK_ERR_VALUE, x, NULL, one, x);
     REFUSED(slice_assign, WICK_ERR_INDEX, x, LIST(-1, 0), one, x);
+    REFUSED(slice_scatter, WICK_ERR_INDEX, x, x, 0, 1);
     REFUSED(slice_scatter, WICK_ERR_INDEX, x, x, 0, INT64_MAX);
     REFUSED(slice_scatter, WICK_ERR_SHAPE, x, v, 0, 0);
     REFUSED(fold, WICK_ERR_SHAPE, v, 0, 3, 1);
