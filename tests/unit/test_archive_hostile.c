@@ -154,6 +154,10 @@ static void test_zip(void **state) {
     }
     wk_strbuf_release(&m.buf);
 
+    make(&m, two, 2);
+    wk_strbuf_append(&m.buf, "", 1); /* which the end record does not count */
+    check_refused(m.buf.data, m.buf.size, WICK_ERR_FORMAT, "end");
+    wk_strbuf_release(&m.buf);
     const entry twice[] = {two[0], two[0]};
     make(&m, twice, 2);
     check_refused(m.buf.data, m.buf.size, WICK_ERR_FORMAT, "two entries of the archive");

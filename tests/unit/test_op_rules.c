@@ -521,11 +521,24 @@ static void test_custom(void **state) {
     }
 }
 
+/* Rows of three elements, this many apart: two may not share an element that is written. */
+static void test_plain_views(void **state) {
+    (void)state;
+    wk_buffer buffer = {.size = 7 * sizeof(float)};
+    for (int64_t stride = 0; stride <= 5; stride++) {
+        const wk_view view = {
+            .buf = &buffer, .dtype = WICK_F32, .rank = 2, .extent = {2, 3}, .stride = {stride, 1}};
+        assert_int_equal(wk_view_is_plain(&view, true), stride == 3 || stride == 4);
+        assert_int_equal(wk_view_is_plain(&view, false), stride <= 4);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_extent),
         cmocka_unit_test(test_extents_together),
         cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_plain_views),
         cmocka_unit_test(test_dtypes),
         cmocka_unit_test(test_optional_operands),
         cmocka_unit_test(test_functions),
