@@ -2,6 +2,7 @@
 // with a text, stops, tries again, and does all of that without the server after a reload. In
 // Firefox: the first and the last of these.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "../../web/node_modules/esbuild/lib/main.js";
@@ -345,6 +346,20 @@ test("the test page checks kernels and reports", { skip }, async () => {
     assert.ok(report.checks.length > 2);
     assert.deepEqual(report.groups.map(({ title }) => title),
                      ["Wick", "WebGPU", "WebAssembly", "Page and storage", "Browser"]);
+    await page.locator("#speed-run").click();
+    await page.locator("#speed-run:enabled").waitFor({ timeout: 300_000 });
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save the GPU report" }).click();
+    const file = await saved;
+    assert.equal(file.suggestedFilename(), "gpu_report.json");
+    const gpu = JSON.parse(readFileSync(await file.path(), "utf8"));
+    assert.equal(gpu.is_complete, true);
+    assert.ok(gpu.adapters[0].name !== "" || gpu.adapters[0].unusable !== "");
+    assert.ok(Object.values(gpu.verify[0].kernels).includes("right"));
+    assert.ok(gpu.limits[0].submit_seconds > 0);
+    assert.ok(gpu.kernels[0].other.length > 1 && gpu.kernels[0].q4_0.length === 0);
+    for (const test of ["prefill", "decode"])
+      assert.ok(gpu.models[0][test][0].tokens_per_second > 0);
   });
 });
 

@@ -5,6 +5,7 @@ import { describeDevice, deviceFacts } from "./device.js";
 import { byId, copyText, fillFacts, make } from "./dom.js";
 import { describeFeatures } from "./features.js";
 import type { FactGroup } from "./features.js";
+import { makeGpuReport, readLimits } from "./gpu_report.js";
 import { formatCount, formatRate } from "./format.js";
 import { drawChecks, drawSpeeds, fillChecks, isWrong, resultOf } from "./picture.js";
 import { describeProblem } from "./problems.js";
@@ -115,6 +116,16 @@ function reportText(): string {
     ...(speeds.length > 0 ? ["\nSpeed", ...speeds] : [])].join("\n");
 }
 
+/** The report of tools/gpu_report, as a file. */
+async function download(wick: Wick): Promise<void> {
+  const made = makeGpuReport(wick.capabilities(), await readLimits(), CASES, report.checks,
+                             report.speeds);
+  const text = JSON.stringify(made, undefined, 1);
+  const href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  make("a", { href, download: "gpu_report.json" }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 10000);
+}
+
 function listenToReport(): void {
   const [text, json] = [byId<HTMLButtonElement>("copy-text"), byId<HTMLButtonElement>("copy-json")];
   text.disabled = json.disabled = false;
@@ -127,6 +138,9 @@ const wick = await openEngine();
 byId("facts").replaceChildren(...report.groups.map(makeGroup));
 listenToReport();
 if (wick) {
+  const save = byId<HTMLButtonElement>("save-json");
+  save.disabled = false;
+  save.addEventListener("click", () => void download(wick));
   listen("kernels", (signal) => checkKernels(wick, signal));
   listen("speed", () => measure(wick), { canStop: false });
 }
