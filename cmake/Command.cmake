@@ -27,9 +27,21 @@ set(server_source cli/server/none.c)
 if(WICK_MICROHTTPD)
     find_path(MICROHTTPD_INCLUDE microhttpd.h)
     if(MICROHTTPD_INCLUDE)
-        set(server_source cli/server/microhttpd.c cli/server/access.c
-            cli/server/listen.c)
+        set(page_source ${PROJECT_BINARY_DIR}/page_files.c)
+        set(server_source cli/server/microhttpd.c cli/server/access.c cli/server/listen.c
+            cli/server/page.c ${page_source})
     endif()
+endif()
+
+if(server_source MATCHES microhttpd)
+    set(page_files served.html base.css chat.css icon.svg theme.js served.js chats.js dom.js
+        format.js markdown.js code.js)
+    list(TRANSFORM page_files PREPEND ${PROJECT_SOURCE_DIR}/web/demo/)
+    add_custom_command(OUTPUT ${page_source}
+        COMMAND ${CMAKE_COMMAND} -D "INPUTS=${page_files}" -D OUTPUT=${page_source}
+                -P ${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake
+        DEPENDS ${page_files} ${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake
+        COMMENT "Embedding the page of the server" VERBATIM)
 endif()
 
 file(GLOB cli_sources CONFIGURE_DEPENDS cli/*.c)

@@ -4,6 +4,7 @@
 #include "server.h"
 #include "server/access.h"
 #include "server/listen.h"
+#include "server/page.h"
 
 #include <wick/api.h>
 
@@ -419,6 +420,12 @@ static enum MHD_Result answer_now(cli_call *call, int status, const char *text) 
         mhd.create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY));
 }
 
+static enum MHD_Result answer_page(cli_call *call, const cli_page_file *file) {
+    void *const data = (void *)(uintptr_t)file->data;
+    return send_response(call, MHD_HTTP_OK, cli_page_type(file),
+                         mhd.create_response_from_buffer(file->size, data, MHD_RESPMEM_PERSISTENT));
+}
+
 /* The body of an error, in the shape of the API at this path. */
 static void write_error(const cli_call *call, char text[256], int status) {
     const char *const why = status == MHD_HTTP_UNAUTHORIZED ? "the API key is missing or wrong"
@@ -503,7 +510,7 @@ static int refuse(const cli_call *call) {
     if (length != NULL && strtoull(length, NULL, 10) > MOST_BODY) return MHD_HTTP_CONTENT_TOO_LARGE;
     if (!has_host(call)) return MHD_HTTP_FORBIDDEN;
     if (strcmp(call->method, "OPTIONS") != 0 && !is_health(call->method, call->path) &&
-        !has_key(call))
+        !cli_page_find(call->method, call->path) && !has_key(call))
         return MHD_HTTP_UNAUTHORIZED;
     return 0;
 }
@@ -535,6 +542,8 @@ static enum MHD_Result take_request(void *given, struct MHD_Connection *connecti
     if (call->refused != 0) return answer_error(call, call->refused);
     if (strcmp(method, "OPTIONS") == 0) return answer_now(call, MHD_HTTP_OK, "");
     if (is_health(method, path)) return answer_now(call, MHD_HTTP_OK, "{\"status\":\"ok\"}");
+    const cli_page_file *const file = cli_page_find(method, path);
+    if (file != NULL) return answer_page(call, file);
     if (call->is_queued) return answer_call(call);
     return queue_call(call) ? MHD_YES : answer_error(call, MHD_HTTP_SERVICE_UNAVAILABLE);
 }

@@ -675,6 +675,11 @@ def test_keys():
         equal(server.get("/health"), {"status": "ok"})
         equal(server.refuses(401, path="/v1/models")["type"], "authentication_error")
         server.refuses(401, path="/v1/models", headers={"Authorization": "Bearer secre"})
+        status, headers, page = server.ask("/")
+        equal((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
+        assert b'src="served.js"' in page, page
+        equal(server.ask("/served.js")[1]["Content-Type"], "text/javascript")
+        equal(server.ask("/nothing.js")[0], 401)
         for headers in ({"Authorization": "Bearer secret"}, {"x-api-key": "other"}):
             server.get("/v1/models", headers=headers)
 

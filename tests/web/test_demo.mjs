@@ -3,11 +3,16 @@
 // Firefox: the first and the last of these.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { buffer } from "node:stream/consumers";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "../../web/node_modules/esbuild/lib/main.js";
 import { startDemoServer } from "../../web/serve.mjs";
+import { startStaticServer } from "../../web/static_server.mjs";
+import { Wick } from "../../web/dist/wick.js";
 import { browsers, missing, startBrowser } from "./browser.mjs";
+import { withTemplate } from "./fixtures.mjs";
 
 const skip = missing("chromium");
 
@@ -19,8 +24,9 @@ const startedBrowser = () => browser ??= import("playwright-core").then(({ chrom
 test.after(async () => (await browser)?.close());
 
 /** Runs body with a page that fails the test for anything it complains about. */
-async function withPage(body, { viewport = { width: 1280, height: 800 } } = {}) {
-  const server = await startDemoServer();
+async function withPage(body, { viewport = { width: 1280, height: 800 },
+                                start = startDemoServer } = {}) {
+  const server = await start();
   const context = await (await startedBrowser()).newContext({ viewport });
   const complaints = [];
   try {
@@ -267,7 +273,7 @@ test("nothing is wider than a phone of 360 pixels", { skip }, async () => {
 /** What a module of the demo exports, in the page: its policy wants the page's own address. */
 async function inPage(page, name, body, given) {
   const { outputFiles } = await build({ write: false, bundle: true, format: "esm",
-    entryPoints: [fileURLToPath(new URL(`../../web/demo/${name}.ts`, import.meta.url))] });
+    entryPoints: [fileURLToPath(new URL(`../../web/demo/${name}`, import.meta.url))] });
   await page.route("**/under-test.js", (route) => route.fulfill(
     { contentType: "text/javascript", body: outputFiles[0].text }));
   return page.evaluate(`(async () => (${body})(await import("./under-test.js"), ${
@@ -282,6 +288,15 @@ const MARKUP = [
     "<ul><li>a</li><li>b <code>c</code></li></ul><ol start=\"1\"><li>d</li><li>e</li></ol>"],
   ["<img src=x onerror=alert(1)>", "<p>&lt;img src=x onerror=alert(1)&gt;</p>"],
   ["[x](javascript:alert(1))", "<p>[x](javascript:alert(1))</p>"],
+  ["[x](https://a.example/b_(c)) https://d.example.",
+    "<p><a href=\"https://a.example/b_(c)\" target=\"_blank\" rel=\"noopener noreferrer\">x</a> "
+    + "<a href=\"https://d.example\" target=\"_blank\" rel=\"noopener noreferrer\">https://d.example</a>.</p>"],
+  ["1. a\n   - b\n     - c\n2. d", "<ol start=\"1\"><li>a<ul><li>b<ul><li>c</li></ul></li></ul></li>"
+    + "<li>d</li></ol>"],
+  ["- a\n\n  b\n\nc", "<ul><li>a<p>b</p></li></ul><p>c</p>"],
+  ["> a\n> - b", "<blockquote><p>a</p><ul><li>b</li></ul></blockquote>"],
+  ["a | b", "<p>a | b</p>"],
+  ["snake_case_name and _em_, \\*not\\*", "<p>snake_case_name and <em>em</em>, *not*</p>"],
 ];
 
 test("markup becomes elements, and nothing else does", { skip }, async () => {
@@ -291,7 +306,7 @@ test("markup becomes elements, and nothing else does", { skip }, async () => {
       for (let i = 1; i <= text.length; i++) renderMarkdown(element, text.slice(0, i));
       return element.innerHTML;
     })`;
-    const made = await inPage(page, "markdown", render, MARKUP.map(([text]) => text));
+    const made = await inPage(page, "markdown.js", render, MARKUP.map(([text]) => text));
     assert.deepEqual(made, MARKUP.map(([, html]) => html));
   });
 });
@@ -305,7 +320,7 @@ test("code is shown while it is written, and as it is", { skip }, async () => {
         child.tagName + ":" + (child.querySelector("pre") ?? child).textContent);
     })`;
     const code = "```js\nconst a = **1**;\n\n# no title";
-    const made = await inPage(page, "markdown", show, [code, `${code}\n\`\`\`\nafter`]);
+    const made = await inPage(page, "markdown.js", show, [code, `${code}\n\`\`\`\nafter`]);
     const text = "FIGURE:const a = **1**;\n\n# no title";
     assert.deepEqual(made, [[text], [text, "P:after"]]);
   });
@@ -322,10 +337,10 @@ test("thinking is shown apart from the answer", { skip }, async () => {
         view.element.querySelector(".body").textContent, view.content];
     }`;
     const [reasoning, content] = ["reasoning", "content"].map((kind) => (text) => ({ kind, text }));
-    assert.deepEqual(await inPage(page, "turn", show,
+    assert.deepEqual(await inPage(page, "turn.ts", show,
       [[], [reasoning("\n"), reasoning("hm\n")], [reasoning("!"), content("\n\nYes")]]),
     ["hm\n!", "Yes", "Yes"]);
-    assert.deepEqual(await inPage(page, "turn", show, [[content("I look.")],
+    assert.deepEqual(await inPage(page, "turn.ts", show, [[content("I look.")],
       [{ kind: "call", text: "{}", tag: "<tool_call>" }]]),
     [false, "I look.<tool_call>{}", "I look.<tool_call>{}"]);
   });
@@ -361,6 +376,114 @@ test("the test page checks kernels and reports", { skip }, async () => {
     for (const test of ["prefill", "decode"])
       assert.ok(gpu.models[0][test][0].tokens_per_second > 0);
   });
+});
+
+// --- The page of `wick serve` ---
+
+/** What `wick serve` has inside, and a model behind the same API: {base, close}. */
+async function startServed() {
+  const wick = await Wick.open({ backend: "cpu", threads: 1, api: true });
+  const model = await wick.load([withTemplate("{% for m in messages %}{{ m.content }}{% endfor %}")]);
+  const api = await model.api({ name: "tales", maxTokens: 40, contextLength: 512 });
+  const files = await startStaticServer({ policy: "",
+    routes: { "/": fileURLToPath(new URL("../../web/demo", import.meta.url)) } });
+  const server = createServer(async (incoming, outgoing) => {
+    const { method, url } = incoming;
+    const given = new AbortController();
+    outgoing.on("close", () => given.abort());
+    try {
+      const isApi = url.startsWith("/v1/");
+      const body = method === "POST" ? await buffer(incoming) : null;
+      const response = await (isApi ? api.fetch : fetch)(
+        new URL(url === "/" ? "served.html" : url, files.base), { method, body, signal: given.signal });
+      outgoing.writeHead(response.status, { "content-type": response.headers.get("content-type") });
+      for await (const bytes of response.body) outgoing.write(bytes);
+      outgoing.end();
+    } catch {
+      outgoing.destroy();
+    }
+  });
+  await new Promise((resolve) => server.listen(0, "localhost", resolve));
+  return {
+    base: `http://localhost:${server.address().port}/`,
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await files.close();
+      await wick.close();
+    },
+  };
+}
+
+const MARKDOWN = "A [link](https://example.com), [none](javascript:alert(1)) and <b>text</b>.\n\n"
+  + "1. one\n   - inner\n2. two\n\n> quoted\n\n| a | b |\n| - | -: |\n| 1 | **2** |\n\n"
+  + "```js\nconst x = 1; // why\n```";
+
+test("the server's page: chats are answered, kept, branched, renamed and deleted", { skip },
+     async () => {
+  await withPage(async ({ page }) => {
+    const answers = page.locator(".turn.answer:not(.busy)");
+    await page.getByLabel("Your message").fill("Once upon a time");
+    await page.keyboard.press("Enter");
+    await answers.first().waitFor();
+    const text = await textOf(page);
+    assert.ok(text.length > 20, text);
+    assert.match(await page.locator(".turn .figures").textContent(), /tokens\/s .* tokens · prompt/);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.waitForFunction(() => document.querySelectorAll(".turn.answer:not(.busy)").length === 1
+      && document.querySelector(".turn .figures").textContent.includes("cached"));
+    await page.reload();
+    await page.waitForFunction((said) => document.querySelector(".turn .body")?.textContent === said,
+                               text);
+    await page.getByRole("button", { name: "Edit in a new chat" }).click();
+    assert.equal(await page.getByLabel("Your message").inputValue(), "Once upon a time");
+    await page.getByLabel("Your message").fill("The dog");
+    await page.keyboard.press("Enter");
+    await answers.first().waitFor();
+    await page.getByRole("button", { name: "Chats" }).click();
+    assert.deepEqual(await page.locator(".chats .open").allTextContents(),
+                     ["The dog", "Once upon a time"]);
+    await page.getByRole("button", { name: "Rename The dog" }).click();
+    await page.getByLabel("Title").fill("Dogs");
+    await page.keyboard.press("Enter");
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Export Dogs" }).click();
+    assert.equal((await saved).suggestedFilename(), "Dogs.md");
+    await page.getByRole("button", { name: "Delete Dogs" }).click();
+    await page.locator(".chats .open").click();
+    assert.equal(await textOf(page), text);
+  }, { start: startServed });
+});
+
+test("the server's page: a schema, a failure, and Markdown", { skip }, async () => {
+  await withPage(async ({ page, complaints }) => {
+    const ask = async (text) => {
+      await page.getByLabel("Your message").fill(text);
+      await page.keyboard.press("Enter");
+      await page.locator(".turn.answer:not(.busy)").last().waitFor();
+    };
+    await page.getByRole("button", { name: "Settings" }).click();
+    await page.getByLabel("JSON schema").fill('{ "enum": ["red", "blue"] }');
+    await page.getByRole("button", { name: "Done" }).click();
+    await ask("A colour?");
+    assert.match(await textOf(page), /^"(red|blue)"$/);
+    await page.getByRole("button", { name: "New chat", exact: true }).click();
+    await ask("x".repeat(2000));
+    assert.match(await page.locator(".turn .notice").textContent(), /exceeds the available context/);
+    await page.evaluate((content) => localStorage.setItem("wick-chats", JSON.stringify(
+      [{ id: "m", title: "M", date: 1, messages: [{ role: "assistant", content }] }])), MARKDOWN);
+    await page.getByRole("button", { name: "Chats" }).click();
+    await page.locator(".chats .open").click();
+    const body = page.locator(".turn .body");
+    assert.equal(await body.locator("a").count(), 1);
+    assert.equal(await body.locator("b").count(), 0);
+    assert.equal(await body.locator("ol > li > ul > li").textContent(), "inner");
+    assert.equal(await body.locator("ol > li").count(), 2);
+    assert.equal(await body.locator("blockquote").textContent(), "quoted");
+    assert.equal(await body.locator("td strong").textContent(), "2");
+    assert.equal(await body.locator(".c-comment").textContent(), "// why");
+    assert.match(complaints.pop(), /status of 400/); // the browser's own line for the failure
+  }, { start: startServed, viewport: { width: 390, height: 844 } });
 });
 
 /** Sends a text; what there is when its continuation has ended. */

@@ -21,11 +21,11 @@ const common = { absWorkingDir: here, outdir: dist, bundle: true, minify: true, 
 await build({ ...common, entryPoints: ["chat.ts", "test.ts", "tensors.ts"], format: "esm",
   // The package stays as it is, beside the page.
   alias: { libwick: "./wick.js" }, external: ["./wick.js"] });
-await build({ ...common, entryPoints: ["theme.ts", "microphone_worklet.ts"], format: "iife" });
+await build({ ...common, entryPoints: ["theme.js", "microphone_worklet.ts"], format: "iife" });
 
 const copy = (from, pattern) => readdirSync(from).filter((name) => pattern.test(name))
   .forEach((name) => copyFileSync(join(from, name), join(dist, name)));
-copy(here, /\.(html|css|svg|webmanifest)$/);
+copy(here, /^(?!served).*\.(html|css|svg|webmanifest)$/); // not the page of the server
 copyFileSync(join(here, "models.json"), join(dist, "models.json"));
 copy(engine, /^(?!cpu|wick-cpu|wick-api|openai|prompt-api).*\.(js|wasm)$/); // what the page loads
 copy(join(here, "data"), /./);

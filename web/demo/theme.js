@@ -1,11 +1,12 @@
 /** Light or dark: as the system has it, or as the visitor chose. Runs before the page is drawn. */
 
-type Theme = "light" | "dark";
+/** @typedef {"light" | "dark"} Theme */
 
 const KEY = "wick-theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
 
-function stored(): Theme | undefined {
+/** @returns {Theme | undefined} */
+function stored() {
   try {
     const theme = localStorage.getItem(KEY);
     return theme === "light" || theme === "dark" ? theme : undefined;
@@ -14,10 +15,11 @@ function stored(): Theme | undefined {
   }
 }
 
-const systemTheme = (): Theme => (system.matches ? "dark" : "light");
+/** @returns {Theme} */
+const systemTheme = () => (system.matches ? "dark" : "light");
 let chosen = stored();
 
-function show(): void {
+function show() {
   const theme = chosen ?? systemTheme();
   document.documentElement.dataset.theme = theme;
   const button = document.getElementById("theme-button");
@@ -27,7 +29,8 @@ function show(): void {
 }
 
 /** The other one; that of the system is not a choice. */
-function toggle(): void {
+function toggle() {
+  /** @type {Theme} */
   const next = (chosen ?? systemTheme()) === "dark" ? "light" : "dark";
   chosen = next === systemTheme() ? undefined : next;
   try {
