@@ -179,8 +179,9 @@ enum { N_LABELS = 2, N_HEAD = MAX_EMBD * MAX_EMBD + MAX_EMBD + N_LABELS * (MAX_E
 static const char reranker_path[] = "test_embed_reranker.gguf";
 
 /* The model with a classifier of these numbers: w [MAX_EMBD, MAX_EMBD], b, v [N_LABELS, MAX_EMBD],
- * c. */
-static void write_reranker(const char *name, const float *numbers) {
+ * c; form: its template for pairs, or NULL. */
+static void write_reranker(const char *name, const char *form, const float *numbers) {
+    static const char form_key[] = "tokenizer.chat_template.rerank";
     static const struct {
         const char *name;
         wick_shape shape;
@@ -210,6 +211,10 @@ static void write_reranker(const char *name, const float *numbers) {
         if (strcmp(from->values[i].key.text, key) != 0) values[to.n_values++] = from->values[i];
     values[to.n_values++] =
         (wick_value){.key = {key, strlen(key)}, .type = WICK_VALUE_U32, .u = WK_POOLING_RANK};
+    if (form)
+        values[to.n_values++] = (wick_value){.key = {form_key, strlen(form_key)},
+                                             .type = WICK_VALUE_STRING,
+                                             .string = {form, strlen(form)}};
     memcpy(tensors, from->tensors, from->n_tensors * sizeof *tensors);
     for (size_t i = 0; i < 4; i++)
         tensors[to.n_tensors++] = (wick_file_tensor){.name = {parts[i].name, strlen(parts[i].name)},
@@ -263,7 +268,7 @@ static void test_reranker(void **state) {
     static const size_t sizes[] = {5, 20, 1};
     for (size_t i = 0; i < N_HEAD; i++)
         numbers[i] = (float)((double)(random_bits() >> 40) / (double)(1 << 24) - 0.5) * 0.5F;
-    write_reranker("bert", numbers);
+    write_reranker("bert", NULL, numbers);
     wick_model *model = open_model("bert");
     wick_embedder *embedder;
     const wick_embedder_desc no_pooling = {.pooling = WICK_POOLING_NONE};
@@ -316,6 +321,46 @@ static void test_reranker(void **state) {
     wick_embedder_close(embedder);
     close_model(model);
     remove(reranker_path);
+}
+
+/* A pair in a template is the text that this gives, with what stands after the last name. */
+static void test_template_of_pairs(void **state) {
+    (void)state;
+    static const char *const forms[] = {"a {query} of {document} x", "{document}{query}",
+                                        "{query} of {que"};
+    static const char *const filled[] = {"a fire of water x", "waterfire", "fire of {que"};
+    static const char *const text = "water";
+    static const float numbers[N_HEAD] = {0.5F, [MAX_EMBD * MAX_EMBD + MAX_EMBD] = 1};
+    const wick_embedder_desc rank = {.pooling = WICK_POOLING_RANK};
+    const size_t size = 5;
+    for (size_t i = 0; i < 3; i++) {
+        wick_model *model;
+        wick_embedder *embedder;
+        float score_of_pair[N_LABELS];
+        uint32_t ids[64];
+        size_t n;
+        write_reranker("bert", forms[i], numbers);
+        assert_int_equal(
+            wick_device_open(&(wick_device_desc){.backend = WICK_BACKEND_CPU}, &device, NULL),
+            WICK_OK);
+        assert_int_equal(wick_model_open(device, reranker_path, NULL, &model, NULL), WICK_OK);
+        assert_int_equal(wick_embedder_open(model, &rank, &embedder, NULL), WICK_OK);
+        assert_int_equal(
+            wick_embedder_start_pairs(embedder, (wick_string){"fire", 4}, &text, &size, 1),
+            WICK_OK);
+        while (wick_embedder_poll(embedder) == WICK_PENDING) wick_pause(device);
+        memcpy(score_of_pair, wick_embedder_result(embedder, NULL), sizeof score_of_pair);
+        assert_int_equal(wick_tokenize(wick_model_tokenizer(model), filled[i], strlen(filled[i]),
+                                       WICK_TOKENIZE_PARSE_SPECIAL, ids, 64, &n),
+                         WICK_OK);
+        assert_int_equal(wick_embedder_start_tokens(embedder, ids, n), WICK_OK);
+        while (wick_embedder_poll(embedder) == WICK_PENDING) wick_pause(device);
+        assert_memory_equal(wick_embedder_result(embedder, NULL), score_of_pair,
+                            sizeof score_of_pair);
+        wick_embedder_close(embedder);
+        close_model(model);
+        remove(reranker_path);
+    }
 }
 
 /* The file says so. */
@@ -527,11 +572,12 @@ static void test_saved_encoder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pooling),       cmocka_unit_test(test_many),
-        cmocka_unit_test(test_reranker),      cmocka_unit_test(test_default_pooling),
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_encoder_session),
-        cmocka_unit_test(test_any_length),    cmocka_unit_test(test_whole_texts),
-        cmocka_unit_test(test_saved_encoder), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_pooling),           cmocka_unit_test(test_many),
+        cmocka_unit_test(test_template_of_pairs), cmocka_unit_test(test_reranker),
+        cmocka_unit_test(test_default_pooling),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_encoder_session),   cmocka_unit_test(test_any_length),
+        cmocka_unit_test(test_whole_texts),       cmocka_unit_test(test_saved_encoder),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
