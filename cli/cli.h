@@ -25,8 +25,8 @@ typedef struct cli_command {
 
 extern const cli_command cli_run, cli_info, cli_tokenize, cli_logits, cli_devices, cli_bench,
     cli_gguf, cli_verify, cli_pull, cli_models, cli_rm, cli_quantize, cli_imatrix, cli_template,
-    cli_chat_command_line, cli_embed, cli_convert, cli_perplexity, cli_compare, cli_finetune,
-    cli_serve;
+    cli_chat_command_line, cli_embed, cli_rerank, cli_convert, cli_perplexity, cli_compare,
+    cli_finetune, cli_serve;
 
 #define CLI_EXIT_STATUS                                                                            \
     "0 success, 1 failure, 2 wrong use, 128 + N ended by signal N (Ctrl-C: 130)."

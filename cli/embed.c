@@ -2,8 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "cli.h"
+#include "embedding.h"
 #include "engine.h"
-#include "input.h"
 #include "interrupt.h"
 #include "json_out.h"
 #include "progress.h"
@@ -79,12 +79,10 @@ static const cli_group *const groups[] = {&group, &cli_engine_group, NULL};
 
 /* What is to be embedded, by one of the three ways. */
 typedef struct texts {
-    const char **items; /* [n] of texts, with their sizes; NULL: ids */
-    size_t *sizes;
+    cli_text_list list; /* empty: ids */
     size_t n;
     uint32_t *ids; /* [n_ids] */
     size_t n_ids;
-    cli_input input; /* what items point into, where they are of a file */
 } texts;
 
 typedef struct job {
@@ -98,47 +96,11 @@ typedef struct job {
 
 /* ---- Input ---- */
 
-static void free_texts(texts *t) {
-    free(t->items);
-    free(t->sizes);
-    free(t->ids);
-    cli_input_free(&t->input);
-}
-
-static int reserve_texts(texts *t, size_t n) {
-    t->items = calloc(n > 0 ? n : 1, sizeof *t->items);
-    t->sizes = calloc(n > 0 ? n : 1, sizeof *t->sizes);
-    return t->items != NULL && t->sizes != NULL ? CLI_OK
-                                                : cli_error("out of memory for %zu texts", n);
-}
-
-static void add_text(texts *t, const char *text, size_t size) {
-    t->items[t->n] = text;
-    t->sizes[t->n++] = size;
-}
-
-/* Lines end with LF or CR LF; the last one may lack it. */
-static int read_lines(const char *path, texts *t) {
-    int code = cli_read_file(path, &t->input);
-    if (code != CLI_OK) return code;
-    const char *const end = t->input.text + t->input.size;
-    size_t n = 1;
-    for (const char *at = t->input.text; at < end; at++) n += *at == '\n';
-    code = reserve_texts(t, n);
-    for (const char *at = t->input.text; at < end && code == CLI_OK;) {
-        const char *const found = memchr(at, '\n', (size_t)(end - at));
-        const char *const line_end = found != NULL ? found : end;
-        const bool has_return = found != NULL && found > at && found[-1] == '\r';
-        add_text(t, at, (size_t)(line_end - at) - (has_return ? 1 : 0));
-        at = line_end + 1;
-    }
-    if (code == CLI_OK && t->n == 0) return cli_error("%s contains no text", path);
-    return code;
-}
-
 static int read_ids(const char *text, texts *t) {
-    int code = cli_read_text(text, &t->input);
-    if (code == CLI_OK) code = cli_parse_ids(&t->input, &t->ids, &t->n_ids);
+    cli_input input = {NULL};
+    int code = cli_read_text(text, &input);
+    if (code == CLI_OK) code = cli_parse_ids(&input, &t->ids, &t->n_ids);
+    cli_input_free(&input);
     if (code == CLI_OK && t->n_ids == 0)
         return cli_error("--tokens is empty: give ids like \"1 403 407\"");
     t->n = 1;
@@ -156,10 +118,9 @@ static int read_texts(const embed_options *o, texts *t) {
         return cli_usage_error(&cli_embed,
                                "--out: '-' is not a file; without --out JSON is printed");
     if (o->tokens != NULL) return read_ids(o->tokens, t);
-    if (o->file != NULL) return read_lines(o->file, t);
-    const int code = reserve_texts(t, o->texts.n);
-    for (size_t i = 0; i < o->texts.n && code == CLI_OK; i++)
-        add_text(t, o->texts.items[i], strlen(o->texts.items[i]));
+    const int code = o->file != NULL ? cli_list_lines(o->file, &t->list)
+                                     : cli_list_arguments(&o->texts, &t->list);
+    t->n = t->list.n;
     return code;
 }
 
@@ -183,9 +144,9 @@ static int write_rows(job *j, const float *rows, size_t n_rows) {
 static void print_rows(const job *j, size_t i, const float *rows, size_t n_rows) {
     cli_json json = {.out = stdout, .is_line = true};
     cli_json_open(&json, '{');
-    if (j->texts->items != NULL) {
+    if (j->texts->ids == NULL) {
         cli_json_key(&json, "text");
-        cli_json_bytes(&json, j->texts->items[i], j->texts->sizes[i]);
+        cli_json_bytes(&json, j->texts->list.items[i], j->texts->list.sizes[i]);
     }
     const bool is_pooled = wick_embedder_pooling(j->embedder) != WICK_POOLING_NONE;
     cli_json_key(&json, is_pooled ? "embedding" : "embeddings");
@@ -206,9 +167,9 @@ enum { GROUP = 128 }; /* texts that are given at once */
 
 static wick_status start_group(const job *j, size_t first, size_t n) {
     const texts *const t = j->texts;
-    return t->items != NULL
-               ? wick_embedder_start_texts(j->embedder, t->items + first, t->sizes + first, n)
-               : wick_embedder_start_tokens(j->embedder, t->ids, t->n_ids);
+    return t->ids == NULL ? wick_embedder_start_texts(j->embedder, t->list.items + first,
+                                                      t->list.sizes + first, n)
+                          : wick_embedder_start_tokens(j->embedder, t->ids, t->n_ids);
 }
 
 static int write_group(job *j, size_t first, size_t n) {
@@ -231,12 +192,8 @@ static int take_apart(job *j, size_t first, size_t n) {
 
 static int embed_group(job *j, size_t first, size_t n) {
     wick_status status = start_group(j, first, n);
-    if (status == WICK_OK) status = WICK_PENDING;
-    while (status == WICK_PENDING) {
-        if (cli_interrupted()) return CLI_INTERRUPTED;
-        status = wick_embedder_poll(j->embedder);
-        if (status == WICK_PENDING) wick_pause(j->engine->device);
-    }
+    if (status == WICK_OK) status = cli_embedder_wait(j->embedder, j->engine->device);
+    if (status == WICK_ERR_CANCELLED) return CLI_INTERRUPTED;
     if (status == WICK_OK) return write_group(j, first, n);
     if (n > 1) return take_apart(j, first, n);
     const int code = cli_report_embedder(j->embedder, j->engine->device, cli_step_hint(status));
@@ -302,7 +259,8 @@ static int run(void *given) {
     if (code == CLI_OK && o->engine.verify) cli_print_verified(engine.model);
     if (code == CLI_OK && o->engine.profile) cli_print_profile(engine.model);
     cli_engine_close(&engine);
-    free_texts(&t);
+    cli_text_list_free(&t.list);
+    free(t.ids);
     return code;
 }
 

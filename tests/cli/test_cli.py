@@ -13,6 +13,9 @@ from pathlib import Path
 
 from command import (CONTINUATION, DATA, GREEDY, MODEL, TIMEOUT, WICK, equal, fails, greedy, main,
                      strict_json, succeeds, wick, without_free_memory)
+from reranker import write_reranker
+
+SHARED = os.environ.get("WICK_SHARED_DATA")
 
 
 def ids_of(output):
@@ -249,6 +252,30 @@ def test_lines_to_embed():
              succeeds("embed", MODEL, "-f", "-", stdin="a\n\nb\r\n").splitlines()]
     equal([line["text"] for line in lines], ["a", "", "b"])
     fails(1, "context", arguments=["embed", MODEL, "-c", 4, "Once upon a time there was"])
+
+
+def test_rerank():
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    texts = ["a river", "a long river of fire", "water", "x"]
+    with tempfile.TemporaryDirectory() as folder:
+        model = f"{folder}/reranker.gguf"
+        write_reranker(f"{SHARED}/families/bert.gguf", model)
+        ranked = [json.loads(line) for line in
+                  succeeds("rerank", model, "fire", *texts, "--json").splitlines()]
+        equal(sorted(row["index"] for row in ranked), [0, 1, 2, 3])
+        equal([row["text"] for row in ranked], [texts[row["index"]] for row in ranked])
+        scores = [row["score"] for row in ranked]
+        equal(scores, sorted(scores, reverse=True))
+        assert scores[0] > scores[-1], scores
+        lines = succeeds("rerank", model, "fire", "-f", "-", "--top", 2,
+                         stdin="\n".join(texts)).splitlines()
+        equal([line.decode() for line in lines],
+              [f"{row['score']:9.4f}  {row['text']}" for row in ranked[:2]])
+        fails(1, "text 2", arguments=["rerank", model, "fire", "x", "river " * 100])
+        fails(2, "no texts", arguments=["rerank", model, "fire"])
+    fails(1, "no classifier", arguments=["rerank", MODEL, "fire", "x"])
+    return None
 
 
 def test_results_that_are_not_finite():
@@ -543,6 +570,7 @@ OPTIONS = {
     "convert": "type force",
     "compare": "tolerance json",
     "embed": "file tokens pooling context raw out " + ENGINE,
+    "rerank": "file top context json " + ENGINE,
     "finetune": "data out resume force json rank alpha rank-stabilized targets dropout rate "
                 "schedule warmup decay max-norm steps epochs batch context recompute held-out "
                 "checkpoint-every eval-every seed " + ENGINE,
@@ -550,8 +578,11 @@ OPTIONS = {
                "no-fusion no-map low-memory",
     "perplexity": "file tokens context skip kl json " + ENGINE,
     "quantize": "imatrix threads force lora",
-    "serve": "host port socket parallel max-queue context max-tokens alias template api-key "
-             "api-key-file cors-origins timeout " + SAMPLING + ENGINE,
+    "serve": "host port socket parallel max-queue context max-tokens context-shift keep alias tags "
+             "template chat-template reasoning reasoning-format rerank pooling api-key "
+             "api-key-file cors-origins allowed-hosts tls-cert tls-key slot-save-path no-slots "
+             "metrics log-requests sse-ping-interval timeout prefix-cache speculate draft "
+             + SAMPLING + ENGINE,
 }
 # One letter, one meaning.
 LETTERS = {"c": "context|length", "f": "file", "n": "max-tokens|generate", "o": "out",

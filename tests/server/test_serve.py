@@ -20,6 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
 
 from command import GREEDY, MODEL, TIMEOUT, equal, main, start, wick  # noqa: E402
+from reranker import write_reranker  # noqa: E402
 
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
 USER = {"messages": [{"role": "user", "content": "Once upon a time"}], "temperature": 0,
@@ -586,6 +587,34 @@ def test_infill():
     with Server() as server:
         server.refuses(400, "gap", path="/infill", body=body)
         server.refuses(400, "not a reranker", path="/rerank", body={"query": "a"})
+
+
+def test_rerank():
+    """The best first, with the scores of `wick rerank`; Jina's shape and a bare one."""
+    shared = os.environ.get("WICK_SHARED_DATA")
+    if not shared:
+        return "WICK_SHARED_DATA is not set"
+    texts = ["a river", "a long river of fire", "water"]
+    with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
+        write_reranker(f"{shared}/families/bert.gguf", file.name)
+        lines = wick("rerank", file.name, "fire", *texts, "--json").stdout.splitlines()
+        want = [(row["index"], row["score"]) for row in map(json.loads, lines)]
+        with Server("--rerank", "--math", "exact", model=file.name) as server:
+            body = {"query": "fire", "documents": texts}
+            for path in ("/v1/rerank", "/rerank"):
+                answer = server.get(path, body)
+                got = [(row["index"], row["relevance_score"]) for row in answer["results"]]
+                equal([index for index, _ in got], [index for index, _ in want])
+                assert all(abs(a[1] - b[1]) < 1e-6 for a, b in zip(got, want)), (got, want)
+                assert answer["usage"]["prompt_tokens"] > 0, answer
+            best, = server.get("/rerank", {**body, "top_n": 1, "return_documents": True})["results"]
+            equal(best["document"], {"text": texts[want[0][0]]})
+            bare = server.get("/rerank", {"query": "fire", "texts": texts, "return_text": True})
+            equal([row["text"] for row in bare], [texts[index] for index, _ in want])
+            for wrong in ({"query": "fire"}, {"query": "fire", "documents": []},
+                          {"documents": texts}, {"query": "fire", "documents": [1]}):
+                server.refuses(400, path="/rerank", body=wrong)
+    return None
 
 
 def test_long_texts():
