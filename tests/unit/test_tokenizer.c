@@ -467,9 +467,10 @@ static void make_ring(small_vocab *v, char names[N_PIECES][8]) {
     }
     for (uint32_t i = 0; i < N_LINKS; i++) {
         const uint32_t left = N_LINKS - 2 - i + (i == N_LINKS - 1 ? N_LINKS : 0);
-        char *const name = names[N_LINKS + i];
-        snprintf(name, sizeof names[0], "%s%s", names[left], names[(left + 1) % N_LINKS]);
-        small_vocab_add(v, name, WK_TOKEN_NORMAL, -(float)i);
+        char pair[sizeof names[0]];
+        snprintf(pair, sizeof pair, "%s%s", names[left], names[(left + 1) % N_LINKS]);
+        memcpy(names[N_LINKS + i], pair, sizeof pair);
+        small_vocab_add(v, names[N_LINKS + i], WK_TOKEN_NORMAL, -(float)i);
     }
 }
 
