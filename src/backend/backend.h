@@ -126,6 +126,8 @@ struct wk_backend {
 
     /* All weights of a model lie in one buffer: it takes large pages, and has no limit. */
     bool joins_weights;
+    /* Products of the same x whose weights lie side by side are worth being one (tensor/join.c). */
+    bool joins_products;
     /* The layout in which this device wants a weight [n, k] of dtype; uses: wk_weight_use bits. */
     wk_layout (*prepare_weight)(const wk_backend_device *dev, wick_dtype dtype, int64_t n,
                                 int64_t k, uint32_t uses);
@@ -135,6 +137,10 @@ struct wk_backend {
     wick_status (*upload_rows)(wk_backend_device *dev, const wk_view *weight, int64_t first_row,
                                int64_t n_rows, const void *blocks, wick_error *err);
 
+    /* Optional: a kernel of code (WK_OPS_*) for ops in a row; what only they read it may leave
+     * unwritten. NULL: they run one by one. Looks at what find_kernel looks at, and at which views
+     * are of one buffer. */
+    const wk_kernel *(*find_joint)(const wk_backend_device *dev, wk_opcode code, const wk_op *ops);
     /* NULL: this op cannot run here as it is. Looks at code, parameters, dtypes, layouts, shapes
      * and strides only, so an op whose buffers do not exist yet can be asked for. */
     const wk_kernel *(*find_kernel)(const wk_backend_device *dev, const wk_op *op);
@@ -142,8 +148,8 @@ struct wk_backend {
      * done. */
     wick_status (*encode)(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
                           wick_error *err);
-    /* Optional, both. Begins to compile what encode of this op will need; its buffers may be places
-     * of a plan. */
+    /* Optional, both. Begins to compile what encode of this op, or plan_prepare of the ops in a row
+     * that the kernel is for, will need; buffers may be places of a plan. */
     wick_status (*rehearse)(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
                             wick_error *err);
     /* WICK_PENDING while kernels are being compiled. A kernel that does not compile is reported by
@@ -174,7 +180,8 @@ struct wk_backend {
                                wick_error *err);
 
     /* Optional: n ops whose buffers exist, run again and again without allocating. The arrays stay
-     * with the caller until plan_free, which drops the runs that are still queued. */
+     * with the caller until plan_free, which drops the runs that are still queued. kernels: NULL
+     * for ops that one of find_joint before them computes, too. */
     wick_status (*plan_prepare)(wk_backend_device *dev, const wk_op *ops,
                                 const wk_kernel *const *kernels, size_t n, void **plan,
                                 wick_error *err);

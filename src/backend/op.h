@@ -404,7 +404,25 @@ typedef enum wk_opcode {
     /* A kernel of the user's: not of op.def, for only the GPU knows what it computes. The tensors
      * that it writes are the destinations, the others the sources, both in the kernel's order. */
     WK_OP_CUSTOM = WK_OP_COUNT_,
+    /* Ops of a plan in a row that some kernel computes together: tensor/join.c finds them. */
+    WK_OPS_GATED,         /* LINEAR; GATED of the halves of its columns */
+    WK_OPS_ADD_NORM,      /* BINARY, a sum; RMS_NORM of it */
+    WK_OPS_NORM_ADD_NORM, /* RMS_NORM; a sum with that; RMS_NORM of the sum */
+    WK_OPS_HEADS,         /* ROPE_TABLE of queries, of keys; KV_APPEND of these keys */
+    WK_OPS_NORMED_HEADS,  /* RMS_NORM of queries, of keys; then the same of the results */
 } wk_opcode;
+
+/* How many ops a kernel of that code computes: of WK_OPS_* they follow each other in an array. */
+static inline size_t wk_opcode_ops(wk_opcode code) {
+    switch ((int)code) {
+    case WK_OPS_GATED:
+    case WK_OPS_ADD_NORM: return 2;
+    case WK_OPS_NORM_ADD_NORM:
+    case WK_OPS_HEADS: return 3;
+    case WK_OPS_NORMED_HEADS: return 5;
+    default: return 1;
+    }
+}
 
 /* Views: destinations first, then sources, in the order of op.def. Those after them mean nothing,
  * and are not copied. */

@@ -1,28 +1,39 @@
 /* llm/shortlist.c: see shortlist.h. */
 #include "llm/shortlist.h"
 
-#include <wick/ops.h>
+#include "tensor/tensor.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { MOST_LOGITS = 1 << 24 }; /* up to here float32 holds every id */
+bool wk_shortlist_fits(size_t n) { return n > WK_SHORTLIST; }
 
-bool wk_shortlist_fits(size_t n) { return n > WK_SHORTLIST && n <= MOST_LOGITS; }
-
+/* Values and ids lie in one tensor, so that they are one read-back. */
 wick_tensor *wk_shortlist_make(wick_tensor *logits) {
-    wick_tensor *ids;
-    wick_tensor *const best = wick_top_k(logits, WK_SHORTLIST, -1, &ids);
-    /* One tensor is one read-back. */
-    return wick_cat((wick_tensor *[]){best, wick_cast(ids, WICK_F32)}, 2, -1);
+    if (logits == NULL) return NULL;
+    const wick_shape shape = WICK_SHAPE(1, WK_SHORTLIST_WORDS);
+    wick_tensor *const list = wk_tensor_new(wick_tensor_device(logits), WICK_F32, &shape);
+    if (list == NULL) return NULL;
+    wk_view values = list->view, ids = list->view;
+    values.extent[1] = ids.extent[1] = WK_SHORTLIST;
+    ids.dtype = WICK_U32;
+    ids.offset += WK_SHORTLIST * sizeof(uint32_t);
+    wk_call call;
+    wk_call_begin(&call, WK_OP_TOP_K);
+    (void)wk_call_add(&call, list, &values);
+    (void)wk_call_add(&call, list, &ids);
+    (void)wk_call_add(&call, logits, NULL);
+    return wk_call_queue(wick_tensor_device(logits), &call) == WICK_OK ? list : NULL;
 }
 
 bool wk_shortlist_spread(const float *list, float *row, size_t n) {
     if (!(list[0] < INFINITY)) return false; /* NaN comes first */
     for (size_t i = 0; i < n; i++) row[i] = -INFINITY;
     for (size_t i = 0; i < WK_SHORTLIST; i++) {
-        const float id = list[WK_SHORTLIST + i];
-        if (!(id >= 0 && id < (float)n)) return false; /* what a device says is not trusted */
-        row[(size_t)id] = list[i];
+        uint32_t id;
+        memcpy(&id, &list[WK_SHORTLIST + i], sizeof id);
+        if (id >= n) return false; /* what a device says is not trusted */
+        row[id] = list[i];
     }
     return true;
 }

@@ -12,7 +12,7 @@ enum { WK_SHORTLIST = 128, WK_SHORTLIST_WORDS = 2 * WK_SHORTLIST };
 /* Whether a row of n logits can have a shortlist, and is longer than it. */
 bool wk_shortlist_fits(size_t n);
 /* f32 [1, WK_SHORTLIST_WORDS] of f32 logits [1, n]: the largest ones, in falling order, then their
- * ids. NULL: failed. Intermediate results belong to the caller's scope. */
+ * ids, as the bits of u32. NULL: failed. Intermediate results belong to the caller's scope. */
 wick_tensor *wk_shortlist_make(wick_tensor *logits);
 /* A row [n] that has these logits, -infinity for all others. false: they decide nothing, the whole
  * row has to; +infinity or NaN, which are never chosen, came first. */

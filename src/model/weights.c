@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 /* The kind of rotary divisors that a tensor holds; WK_ROPE_DIVISORS_COUNT: it is something else. */
 static int divisors_of(const wick_file_tensor *tensor) {
@@ -112,6 +113,66 @@ void *wk_model_host_weight(wk_model *model, const wick_file_tensor *tensor) {
     return kind < WK_ROPE_DIVISORS_COUNT ? model->rope_divisors[kind] : NULL;
 }
 
+/* Weights of a layer that multiply the same x. */
+static const wk_layer_weight side_by_side[][3] = {{WK_ATTN_Q, WK_ATTN_K, WK_ATTN_V},
+                                                  {WK_FFN_GATE, WK_FFN_UP}};
+
+static const wk_layer_weight *neighbours_of(int id) {
+    for (size_t g = 0; g < WK_COUNT(side_by_side); g++)
+        for (size_t i = 0; i < WK_COUNT(side_by_side[g]) && side_by_side[g][i] != 0; i++)
+            if ((int)side_by_side[g][i] == id) return side_by_side[g];
+    return NULL;
+}
+
+/* "blk.3." of "blk.3.attn_q.weight". */
+static size_t block_prefix(wick_string name) {
+    size_t n_dots = 0, i = 0;
+    while (i < name.size && n_dots < 2) n_dots += name.text[i++] == '.';
+    return i;
+}
+
+/* The tensor that is weight id, or its bias, of the layer that `of` belongs to; NULL: none is. */
+static const wick_file_tensor *tensor_of(const wk_model *model, const wick_file_tensor *of,
+                                         const wk_weight_place *at, int id) {
+    const size_t n = block_prefix(of->name);
+    for (size_t i = 0; i < model->gguf->n_tensors; i++) {
+        const wick_file_tensor *const tensor = &model->gguf->tensors[i];
+        if (tensor->name.size < n || memcmp(tensor->name.text, of->name.text, n) != 0) continue;
+        const wk_weight_place found = wk_weight_find(model, tensor->name);
+        if (found.is_in_layer && found.layer == at->layer && found.is_bias == at->is_bias &&
+            found.id == id)
+            return tensor;
+    }
+    return NULL;
+}
+
+/* Gives a weight its place beside the others that multiply the same x, where all are of one type
+ * and fill their panels. */
+static void put_beside(const wk_model *model, wick_device *device, const wick_file_tensor *tensor,
+                       wk_weight_desc *desc) {
+    const wk_weight_place at = wk_weight_find(model, tensor->name);
+    const wk_layer_weight *const ids = at.is_in_layer ? neighbours_of(at.id) : NULL;
+    if (ids == NULL || !wk_device_joins_products(device)) return;
+    const wk_layer *const layer = &model->layers[at.layer];
+    wick_tensor *const *const made = at.is_bias ? layer->bias : layer->weight;
+    uint64_t room = 0;
+    for (size_t i = 0; i < WK_COUNT(side_by_side[0]) && ids[i] != 0; i++) {
+        const wick_file_tensor *const other = tensor_of(model, tensor, &at, (int)ids[i]);
+        if (other == NULL || other->dtype != tensor->dtype) return;
+        wk_weight_place of = at;
+        of.id = (int)ids[i];
+        const wick_shape shape = wk_weight_shape(model, &of);
+        const bool is_matrix = shape.rank == 2 &&
+                               !wk_weight_is_slow(device, other->dtype, &shape) &&
+                               shape.extent[0] % WK_PANEL_ROWS == 0;
+        if (!(at.is_bias ? shape.rank == 1 : is_matrix)) return;
+        if (made[ids[i]] != NULL) desc->neighbour = made[ids[i]];
+        if ((int)ids[i] == at.id) desc->begin = room;
+        room += wk_weight_bytes(device, other->dtype, &shape, desc->uses);
+    }
+    desc->room = room;
+}
+
 static wk_weight_desc describe(const wk_model *model, const wick_file_tensor *tensor,
                                uint32_t stage, const void *data) {
     const uint32_t uses = wk_model_weight_uses(model, tensor, stage);
@@ -159,7 +220,8 @@ wick_status wk_model_begin_weight(wk_model *model, uint32_t stage, const wick_fi
     wick_device *const device = model->placement.stages[stage].device;
     wick_tensor **const slot = slot_of(model, tensor, stage);
     assert(*slot == NULL);
-    const wk_weight_desc desc = describe(model, tensor, stage, data);
+    wk_weight_desc desc = describe(model, tensor, stage, data);
+    put_beside(model, device, tensor, &desc);
     *slot = wk_weight_new(device, &desc, &model->stage_weights[stage].store, in_place);
     *weight = *slot;
     return *slot != NULL ? WICK_OK : wk_device_err(device)->status;

@@ -49,7 +49,8 @@ wick_status wk_plan_begin(wick_device *device, wk_plan_pool *pool) {
 /* --- Places to buffers --- */
 
 typedef struct life {
-    size_t first, last; /* ops that touch the place first and last; first > last: none does */
+    size_t first,
+        last; /* ops of the steps that touch the place first and last; first > last: none does */
     size_t slot;
 } life;
 
@@ -59,17 +60,30 @@ typedef struct slot {
     bool is_fixed;          /* has its buffer already */
 } slot;
 
+/* Ops that one kernel computes together are one step: what one of them needs, all do. */
+typedef struct step {
+    size_t first, last;
+} step;
+
+static step step_of(const wk_plan *plan, size_t i) {
+    step s = {i, i};
+    while (!plan->falls_back && !plan->kernels[s.first]) s.first--;
+    if (plan->kernels[s.first]) s.last = s.first + wk_opcode_ops(plan->kernels[s.first]->code) - 1;
+    return s;
+}
+
 static void find_lives(const wk_plan *plan, wick_tensor *const *outputs, size_t n_outputs,
                        life *lives) {
     for (size_t p = 0; p < plan->n_places; p++) lives[p] = (life){.first = SIZE_MAX};
     for (size_t i = 0; i < plan->n_ops; i++) {
         const wk_op *const op = &plan->ops[i];
+        const step s = step_of(plan, i);
         for (int k = 0; k < op->n_dst + op->n_src; k++) {
             if (!op->view[k].buf || !op->view[k].buf->place) continue;
             assert(op->view[k].buf->place <= plan->n_places);
             life *const l = &lives[op->view[k].buf->place - 1];
-            if (l->first == SIZE_MAX) l->first = i;
-            l->last = i;
+            if (l->first == SIZE_MAX) l->first = s.first;
+            l->last = s.last;
         }
     }
     for (size_t i = 0; i < n_outputs; i++)
@@ -115,8 +129,8 @@ static size_t assign_slots(const wk_plan *plan, life *lives, slot *slots) {
             const wk_buffer *const buf = op->view[k].buf;
             if (!buf || !buf->place) continue;
             life *const l = &lives[buf->place - 1];
-            if (l->first != i || l->slot != SIZE_MAX) continue;
-            l->slot = choose_slot(slots, &n_slots, buf, i);
+            if (l->slot != SIZE_MAX) continue;
+            l->slot = choose_slot(slots, &n_slots, buf, l->first);
             slots[l->slot].free_from = l->last + 1;
         }
     }
@@ -199,6 +213,7 @@ wick_status wk_plan_end(wick_device *device, wick_tensor *const *outputs, size_t
     device->recording = NULL;
     *out = NULL;
     wick_status status = plan->status;
+    if (status == WICK_OK) status = wk_plan_join(plan, outputs, n_outputs);
     plan->fault_slot = wk_trace_plan_slot(device);
     for (size_t i = 0; i < plan->n_ops; i++) plan->ops[i].fault_slot = plan->fault_slot;
     if (status == WICK_OK) status = bind_places(plan, outputs, n_outputs);
@@ -215,6 +230,7 @@ wick_status wk_plan_rehearse(wick_device *device, wk_plan **out) {
     wk_plan *const plan = device->recording;
     assert(plan);
     wk_plan_abort(device, out);
+    if (plan->status == WICK_OK) plan->status = wk_plan_join(plan, NULL, 0);
     if (plan->status == WICK_OK) plan->status = compile_ahead(plan);
     return plan->status;
 }

@@ -26,6 +26,9 @@ void wk_plan_heal_slots(wick_device *device, const wk_plan *plan);
 /* Grows an array of elements of size bytes to hold one more than count. */
 wick_status wk_grow(wick_device *device, void **array, size_t *capacity, size_t count, size_t size);
 
+/* join.c: makes ops one where that takes fewer kernels; outputs: as for wk_plan_end. */
+wick_status wk_plan_join(wk_plan *plan, wick_tensor *const *outputs, size_t n_outputs);
+
 /* A place instead of memory; one reference. */
 wick_status wk_plan_place(wk_plan *plan, uint64_t size, uint64_t granule, wk_buffer **out);
 /* Adds a checked op, taken apart where the device has no kernel for it. */

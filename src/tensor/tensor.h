@@ -128,6 +128,10 @@ typedef struct wk_weight_desc {
     wick_shape shape; /* [n, k], or a vector's */
     uint32_t uses;    /* wk_weight_use bits */
     const void *data; /* raw blocks that stay there for the tensor's whole life; or NULL */
+    /* Of weights side by side: its place in their memory, which is that of one that was made before
+     * or, NULL, is new. room 0: it has memory of its own. */
+    const wick_tensor *neighbour;
+    uint64_t room, begin; /* bytes of all, and of those before it */
 } wk_weight_desc;
 
 /* On failure the device holds the sentence. */
@@ -145,6 +149,8 @@ wick_tensor *wk_weight_new(wick_device *device, const wk_weight_desc *desc, wk_w
 /* Bytes that such a weight takes on the device; 0 where its size overflows. */
 uint64_t wk_weight_bytes(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
                          uint32_t uses);
+/* Whether the device wants the weights of products of the same x side by side. */
+bool wk_device_joins_products(const wick_device *device);
 /* Whether the device has no layout, and so no fast product, for weights of this type. */
 bool wk_weight_is_slow(const wick_device *device, wick_dtype dtype, const wick_shape *shape);
 /* Bytes of the device's memory that it then occupies, as far as the backend knows. */

@@ -94,6 +94,21 @@ static uint64_t granule_of(const wk_view *view) {
            (uint64_t)wk_panel_bytes((wk_layout)view->layout, k);
 }
 
+bool wk_device_joins_products(const wick_device *device) { return device->backend->joins_products; }
+
+/* A part of the memory that weights side by side share. */
+static wick_status place_beside(wick_device *device, const wk_weight_desc *desc, wk_view *view) {
+    view->offset = desc->begin;
+    if (!desc->neighbour) {
+        if (device->recording)
+            return wk_plan_place(device->recording, desc->room, granule_of(view), &view->buf);
+        return wk_buffer_new(device, desc->room, granule_of(view), &view->buf);
+    }
+    view->buf = desc->neighbour->view.buf;
+    wk_buffer_retain(view->buf);
+    return WICK_OK;
+}
+
 /* The memory of a weight: a part of the store or a buffer of its own. */
 static wick_status place(wk_weight_store *store, wick_device *device, uint64_t bytes,
                          wk_view *view) {
@@ -138,6 +153,7 @@ wick_tensor *wk_weight_new(wick_device *device, const wk_weight_desc *desc, wk_w
             wk_buffer_wrap(device, (void *)(uintptr_t)desc->data, bytes, (wk_memory_owner){0});
         *in_place = view.buf != NULL;
     }
+    if (!view.buf && desc->room > 0 && place_beside(device, desc, &view) != WICK_OK) return NULL;
     if (!view.buf && place(store, device, bytes, &view) != WICK_OK) return NULL;
     return wk_tensor_over(device, &view);
 }

@@ -87,13 +87,20 @@ static void test_no_numbers_decide_nothing(void **state) {
     for (int i = 0; i < N; i++) assert_true(spread[i] == -INFINITY);
 }
 
+/* Id i of a list: bits of u32. */
+static uint32_t id_of(const float *list, size_t i) {
+    uint32_t id;
+    memcpy(&id, &list[WK_SHORTLIST + i], sizeof id);
+    return id;
+}
+
 /* As a broken driver may write them. */
 static void test_ids_outside_are_refused(void **state) {
     (void)state;
-    static const float wrong[] = {-1, N, 1e30F, NAN, -INFINITY};
+    static const uint32_t wrong[] = {N, 1U << 31, UINT32_MAX};
     float list[WK_SHORTLIST_WORDS] = {0}, spread[N];
     for (size_t i = 0; i < WK_COUNT(wrong); i++) {
-        list[WK_SHORTLIST_WORDS - 1] = wrong[i];
+        memcpy(&list[WK_SHORTLIST_WORDS - 1], &wrong[i], sizeof wrong[i]);
         assert_false(wk_shortlist_spread(list, spread, N));
     }
 }
@@ -102,8 +109,6 @@ static void test_fits(void **state) {
     (void)state;
     assert_false(wk_shortlist_fits(WK_SHORTLIST));
     assert_true(wk_shortlist_fits(WK_SHORTLIST + 1));
-    assert_true(wk_shortlist_fits((size_t)1 << 24));
-    assert_false(wk_shortlist_fits(((size_t)1 << 24) + 1));
 }
 
 /* --- The same choice --- */
@@ -162,14 +167,13 @@ static void test_same_choice(void **state) {
         assert_true(wk_shortlist_spread(list, spread, N));
         uint32_t tokens[N_TOKENS];
         for (size_t i = 0; i < N_TOKENS; i++)
-            tokens[i] = i % 4 == 0 ? wk_rng_u32(&rng) % N
-                                   : (uint32_t)list[WK_SHORTLIST + wk_rng_u32(&rng) % 90];
+            tokens[i] = i % 4 == 0 ? wk_rng_u32(&rng) % N : id_of(list, wk_rng_u32(&rng) % 90);
         wick_logit_bias bias[8];
         wick_sampler_desc desc = random_desc(&rng);
         desc.bias = bias;
         desc.n_bias = wk_rng_u32(&rng) % 8;
         for (size_t i = 0; i < desc.n_bias; i++)
-            bias[i] = (wick_logit_bias){.id = (uint32_t)list[WK_SHORTLIST + i],
+            bias[i] = (wick_logit_bias){.id = id_of(list, i),
                                         .bias = ONE_OF(&rng, -INFINITY, -3, -0.05F, 0)};
         if (reach(&desc) > WK_SHORTLIST) continue;
         n_short++;

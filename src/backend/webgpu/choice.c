@@ -36,15 +36,29 @@ void wk_choices_release(wk_backend_device *dev) {
 
 /* --- Kernels --- */
 
+static bool can_run(const wk_backend_device *dev, const wk_choice *choice) {
+    return !choice->is_disabled && !choice->is_refused &&
+           (choice->kernel->base.needs & ~dev->features) == 0;
+}
+
 static bool may_run(const wk_backend_device *dev, const wk_choice *choice, const wk_op *op) {
-    const wk_kernel *const kernel = &choice->kernel->base;
-    if (choice->is_disabled || choice->is_refused) return false;
-    return (kernel->needs & ~dev->features) == 0 && wk_kernel_takes(kernel, op);
+    return can_run(dev, choice) && wk_kernel_takes(&choice->kernel->base, op);
 }
 
 const wk_webgpu_kernel *wk_choice_find(const wk_backend_device *dev, const wk_op *op) {
     for (size_t i = 0; i < dev->n_choices; i++)
         if (may_run(dev, &dev->choices[i], op)) return dev->choices[i].kernel;
+    return NULL;
+}
+
+const wk_webgpu_kernel *wk_choice_find_joint(const wk_backend_device *dev, wk_opcode code,
+                                             const wk_op *ops) {
+    for (size_t i = 0; i < dev->n_choices; i++) {
+        const wk_kernel *const kernel = &dev->choices[i].kernel->base;
+        if (kernel->code == code && can_run(dev, &dev->choices[i]) &&
+            (!kernel->is_fast || wk_op_allows_fast(ops)) && kernel->accepts(ops))
+            return dev->choices[i].kernel;
+    }
     return NULL;
 }
 
@@ -62,6 +76,10 @@ uint32_t wk_choice_tunings(const wk_webgpu_kernel *kernel) {
 
 uint32_t wk_choice_tuning(const wk_backend_device *dev, const wk_webgpu_kernel *kernel,
                           const wk_op *op) {
+    if (wk_opcode_ops(kernel->base.code) > 1) { /* the first op's, of the same form */
+        const wk_webgpu_kernel *const first = wk_choice_find(dev, op);
+        return first ? wk_choice_tuning(dev, first, op) : 0;
+    }
     if (kernel->base.n_tunings == 0) return 0;
     if (dev->is_tuning_given) return dev->given_tuning % kernel->base.n_tunings;
     const wk_choice *const choice = wk_choice_of(dev, &kernel->base);

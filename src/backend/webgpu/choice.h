@@ -16,6 +16,9 @@ typedef struct wk_choice {
 wick_status wk_choices_open(wk_backend_device *dev, wick_error *err);
 void wk_choices_release(wk_backend_device *dev);
 /* The first kernel that takes the op; NULL: none does, or they are disabled. */
+/* For ops in a row, a kernel of code WK_OPS_*. */
+const wk_webgpu_kernel *wk_choice_find_joint(const wk_backend_device *dev, wk_opcode code,
+                                             const wk_op *ops);
 const wk_webgpu_kernel *wk_choice_find(const wk_backend_device *dev, const wk_op *op);
 /* NULL: it is none of the device's. */
 wk_choice *wk_choice_of(const wk_backend_device *dev, const wk_kernel *kernel);

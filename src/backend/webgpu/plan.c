@@ -33,7 +33,7 @@ wick_status wk_webgpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
     if (!plan) return wk_fail_memory(err, sizeof *plan, 0, "a plan");
     plan->n_ops = n;
     wick_status status = wk_recorder_make(dev, &plan->recorder, GROUP_ENTRIES, err);
-    for (size_t i = 0; i < n && status == WICK_OK; i++)
+    for (size_t i = 0; i < n && status == WICK_OK; i += wk_opcode_ops(kernels[i]->code))
         status = wk_segment_encode(
             dev, &plan->recorder, (const wk_webgpu_kernel *)(const void *)kernels[i], &ops[i], err);
     if (status != WICK_OK) {

@@ -154,7 +154,8 @@ static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cos
                               double estimate) {
     wk_backend_device *const dev = w->dev;
     const wk_webgpu_kernel *kernel = w->kernel;
-    if (!wk_kernel_takes(&kernel->base, op)) /* it took the whole op, not this piece */
+    const bool is_joint = wk_opcode_ops(kernel->base.code) > 1;
+    if (!is_joint && !wk_kernel_takes(&kernel->base, op)) /* it took the whole op, not this piece */
         kernel = wk_choice_find(dev, op);
     if (!kernel)
         return wk_fail(w->err, WICK_ERR_UNSUPPORTED, "%s has no kernel for a piece of its operands",
@@ -406,10 +407,37 @@ static wick_status encode_pieces(const work *w, const wk_op *op) {
                                      : encode_one(w, op, &cost, estimate);
 }
 
+/* Ops in a row by one kernel, where none has to be cut; else each by its own. */
+static wick_status encode_joint(const work *w, const wk_op *ops) {
+    const size_t n = wk_opcode_ops(w->kernel->base.code);
+    double estimate = 0;
+    bool is_whole = true;
+    for (size_t i = 0; i < n; i++) {
+        const wk_cost cost = wk_op_cost(&ops[i], NULL);
+        estimate += wk_pace_estimate(&ops[i], &cost);
+        is_whole = is_whole && find_torn(&ops[i]) < 0;
+    }
+    if (is_whole && parts_of(w, ops, estimate) == 1) {
+        const wk_cost none = {0};
+        const wick_status status = encode_one(w, ops, &none, estimate);
+        if (status != WICK_ERR_UNSUPPORTED) return status;
+    }
+    for (size_t i = 0; i < n; i++) {
+        work one = *w;
+        one.kernel = wk_choice_find(w->dev, &ops[i]);
+        if (!one.kernel)
+            return wk_fail(w->err, WICK_ERR_UNSUPPORTED, "%s has no kernel any more",
+                           wk_op_get_info(ops[i].code)->name);
+        WK_TRY(encode_pieces(&one, &ops[i]));
+    }
+    return WICK_OK;
+}
+
 wick_status wk_segment_encode(wk_backend_device *dev, wk_recorder *recorder,
                               const wk_webgpu_kernel *kernel, const wk_op *op, wick_error *err) {
     const work w = {.dev = dev, .recorder = recorder, .kernel = kernel, .err = err};
     if (wk_view_count(&op->view[0]) == 0) return WICK_OK; /* nothing to write */
+    if (wk_opcode_ops(kernel->base.code) > 1) return encode_joint(&w, op);
     return encode_pieces(&w, op);
 }
 

@@ -141,6 +141,11 @@ static wk_layout prepare_weight(const wk_backend_device *dev, wick_dtype dtype, 
     return wk_layout_of_panels(dtype, n, k);
 }
 
+static const wk_kernel *find_joint(const wk_backend_device *dev, wk_opcode code, const wk_op *ops) {
+    const wk_webgpu_kernel *const kernel = wk_choice_find_joint(dev, code, ops);
+    return kernel ? &kernel->base : NULL;
+}
+
 static const wk_kernel *find_kernel(const wk_backend_device *dev, const wk_op *op) {
     const wk_webgpu_kernel *const kernel = wk_choice_find(dev, op);
     return kernel ? &kernel->base : NULL;
@@ -182,8 +187,10 @@ const wk_backend wk_backend_webgpu = {
     .free = wk_webgpu_free,
     .trim = wk_webgpu_trim,
     .upload = wk_webgpu_upload,
+    .joins_products = true,
     .prepare_weight = prepare_weight,
     .upload_rows = wk_webgpu_upload_rows,
+    .find_joint = find_joint,
     .find_kernel = find_kernel,
     .encode = wk_webgpu_encode,
     .rehearse = wk_webgpu_rehearse,

@@ -7,9 +7,10 @@
 #include "backend/webgpu/webgpu_state.h"
 #include "sys/clock.h"
 
-/* Whether the device has what the kernel needs; there is nothing to compare the user's with. */
+/* Whether the device has what the kernel needs; there is nothing to compare the user's with, and
+ * those of ops in a row are compared with the kernels of these. */
 static bool can_run(const wk_backend_device *dev, const wk_kernel *kernel) {
-    return kernel->code != WK_OP_CUSTOM && (kernel->needs & ~dev->adapter.features) == 0;
+    return kernel->code < WK_OP_COUNT_ && (kernel->needs & ~dev->adapter.features) == 0;
 }
 
 static const wk_kernel *kernel_at(const wk_backend_device *dev, size_t number) {

@@ -15,6 +15,7 @@ enum {
     SHORT_SPANS = 32,
     LONG_SPAN = 512,
     SHORT_KEYS = SHORT_SPAN * SHORT_SPANS,
+    UNSPLIT_KEYS = 512, /* a second dispatch takes longer than these keys one after the other */
     /* Of a key, of a value: what 16 KiB of shared memory and the registers of a thread hold. */
     MAX_KEY = 640,
     MAX_VALUE = 512,
@@ -201,6 +202,7 @@ static void choose_spans(wk_encoder *e, attention *a) {
                               ? wk_encoder_limits(e)->binding_bytes
                               : MAX_PARTS_BYTES;
     a->n_spans = 1;
+    if (a->n_keys <= UNSPLIT_KEYS) return;
     if (count_workgroups(a) >= tunings[wk_encoder_tuning(e)].enough_workgroups) return;
     const int64_t n_spans = count_spans(a->n_keys);
     const uint64_t of_span = (uint64_t)(count_queries(a) * (a->e + 2)) * sizeof(float);

@@ -12,6 +12,7 @@ enum {
     PANELS,
     HAS_BIAS,
     FAULT,
+    GATED,
 };
 
 /* columns: see linear_wgsl.h. */
@@ -75,7 +76,7 @@ static wick_status pack(wk_encoder *e, const wk_op *op, wk_view *out, wk_linear_
         .parts = {wk_wgsl_linear, __VA_ARGS__, wk_wgsl_##weight, wk_wgsl_##main},                  \
         .operands = WK_LINEAR_OPERANDS,                                                            \
         .constants = {WK_PANEL_CONSTANTS(WK_PANEL_CONSTANT_NAME) "COLUMNS", "PANELS", "HAS_BIAS",  \
-                      "FAULT"},                                                                    \
+                      "FAULT", "GATED"},                                                           \
     }
 #define SOURCES(main, ...)                                                                         \
     {                                                                                              \
@@ -85,12 +86,19 @@ static wick_status pack(wk_encoder *e, const wk_op *op, wk_view *out, wk_linear_
     }
 #define KINDS(main)                                                                                \
     {                                                                                              \
-        [WK_LINEAR_ROWS] = SOURCES(main, wk_wgsl_linear_rows),                                     \
-        [WK_LINEAR_EACH] = SOURCES(main, wk_wgsl_linear_experts, wk_wgsl_linear_experts_each),     \
-        [WK_LINEAR_SORTED] = SOURCES(main, wk_wgsl_linear_experts, wk_wgsl_linear_experts_sorted), \
+        [WK_LINEAR_ROWS] = SOURCES(main, wk_wgsl_linear_plain, wk_wgsl_linear_rows),               \
+        [WK_LINEAR_EACH] = SOURCES(main, wk_wgsl_linear_plain, wk_wgsl_linear_experts,             \
+                                   wk_wgsl_linear_experts_each),                                   \
+        [WK_LINEAR_SORTED] = SOURCES(main, wk_wgsl_linear_plain, wk_wgsl_linear_experts,           \
+                                     wk_wgsl_linear_experts_sorted),                               \
     }
 static const wk_source few[][WK_WEIGHT_TEXT_COUNT] = KINDS(linear_few);
 static const wk_source many[][WK_WEIGHT_TEXT_COUNT] = KINDS(linear_tiles);
+#define GATED_SOURCES(main)                                                                        \
+    SOURCES(main, wk_wgsl_linear_rows, wk_wgsl_functions, wk_wgsl_gated, wk_wgsl_linear_gated)
+static const wk_source few_gated[] = GATED_SOURCES(linear_few);
+static const wk_source many_gated[] = GATED_SOURCES(linear_tiles);
+#undef GATED_SOURCES
 #undef KINDS
 #undef SOURCES
 #undef SOURCE
@@ -99,23 +107,37 @@ static const wk_source many[][WK_WEIGHT_TEXT_COUNT] = KINDS(linear_tiles);
 typedef struct tiling {
     const wk_source *source;
     int64_t rows, columns; /* of a workgroup */
+    int64_t panels;        /* of the weight */
+    const wk_op *gated;    /* that y goes through, or NULL */
 } tiling;
 
-static tiling choose_tiling(const wk_encoder *e, const wk_op *op) {
+static tiling choose_tiling(const wk_encoder *e, const wk_op *op, const wk_op *gated) {
     const int64_t m = wk_linear_columns(op);
     const wk_linear_kind kind = wk_linear_kind_of(op);
     const wk_weight_text text = wk_weight_text_of(wk_src(op, 1));
     const tuning *t = &tunings[wk_encoder_tuning(e)];
     if (t->workgroup_bytes > wk_encoder_limits(e)->workgroup_bytes) t = &tunings[0];
-    if (m > t->few) return (tiling){&many[kind][text], TILE_ROWS, t->tile_columns};
+    const int64_t n_halves = gated ? 2 : 1;
+    if (m > t->few)
+        return (tiling){.source = gated ? &many_gated[text] : &many[kind][text],
+                        .rows = TILE_ROWS / n_halves,
+                        .columns = t->tile_columns,
+                        .panels = TILE_ROWS / WK_PANEL_ROWS,
+                        .gated = gated};
     int64_t columns = 1;
     while (columns < m && columns < t->few_columns) columns *= 2;
-    return (tiling){&few[kind][text], t->panels * WK_PANEL_ROWS, columns};
+    const int64_t panels = t->panels > n_halves ? t->panels : n_halves;
+    return (tiling){.source = gated ? &few_gated[text] : &few[kind][text],
+                    .rows = panels / n_halves * WK_PANEL_ROWS,
+                    .columns = columns,
+                    .panels = panels,
+                    .gated = gated};
 }
 
 static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_view *x,
                             const wk_linear_x *rows, const tiling *t) {
-    const wk_view *const y = wk_dst(op, 0), *const weight = wk_src(op, 1), *bias = wk_src(op, 2);
+    const wk_view *const y = wk_dst(t->gated ? t->gated : op, 0), *const weight = wk_src(op, 1);
+    const wk_view *bias = wk_src(op, 2);
     const bool has_bias = bias->buf != NULL;
     if (!has_bias) bias = y; /* any that is bound */
     wk_linear_tiles tiles;
@@ -128,9 +150,10 @@ static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_view *x,
     WK_TRY(wk_weight_bind(e, &d, WK_LINEAR_WEIGHT, WK_LINEAR_TABLES, weight, y));
     wk_linear_bind(e, &d, op, &tiles);
     d.program.constants[COLUMNS] = (int32_t)t->columns;
-    d.program.constants[PANELS] = (int32_t)(t->rows / WK_PANEL_ROWS);
+    d.program.constants[PANELS] = (int32_t)t->panels;
     d.program.constants[HAS_BIAS] = has_bias;
     d.program.constants[FAULT] = (int32_t)op->code + 1;
+    d.program.constants[GATED] = wk_linear_gated_constant(t->gated);
     WK_TRY(wk_dispatch_place(e, &d));
     const int64_t n = y->extent[y->rank - 1], k = weight->extent[weight->rank - 1];
     const int64_t row_tiles = divide_up(n, t->rows), groups = row_tiles * tiles.n;
@@ -149,20 +172,34 @@ static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_view *x,
                               bias->stride[bias->rank - 1]};
     for (size_t i = 0; i < WK_COUNT(params); i++) wk_dispatch_u32(&d, (uint32_t)params[i]);
     wk_weight_params(&d, WK_LINEAR_WEIGHT, WK_LINEAR_TABLES);
+    wk_linear_gated_params(&d, t->gated);
     const wk_linear_x vectors = {.step = rows->step / 4};
     wk_linear_params(e, &d, op, &tiles, &vectors);
     return wk_dispatch_run_n(e, &d, (uint64_t)groups);
 }
 
-static wick_status encode(wk_encoder *e, const wk_op *op) {
+static wick_status run(wk_encoder *e, const wk_op *op, const wk_op *gated) {
     const wk_view *const x = wk_src(op, 0);
     if (wk_view_count(wk_dst(op, 0)) == 0) return WICK_OK;
     wk_view packed = *x;
     wk_linear_x rows = wk_linear_x_of(op);
     if (!is_of_vectors(x, &rows)) WK_TRY(pack(e, op, &packed, &rows));
-    const tiling t = choose_tiling(e, op);
+    const tiling t = choose_tiling(e, op, gated);
     return multiply(e, op, &packed, &rows, &t);
 }
+
+static wick_status encode(wk_encoder *e, const wk_op *op) { return run(e, op, NULL); }
+
+static bool accepts_gated(const wk_op *ops) { return accepts(ops) && wk_linear_is_gated(ops); }
+
+static wick_status encode_gated(wk_encoder *e, const wk_op *ops) { return run(e, ops, &ops[1]); }
+
+const wk_webgpu_kernel wk_webgpu_linear_gated = {
+    .base.name = "linear_gated_wgsl",
+    .base.code = WK_OPS_GATED,
+    .base.accepts = accepts_gated,
+    .encode = encode_gated,
+};
 
 const wk_webgpu_kernel wk_webgpu_linear = {
     .base.name = "linear_wgsl",

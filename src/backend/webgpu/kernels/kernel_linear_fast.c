@@ -20,6 +20,7 @@ enum {
     BLOCK_WORDS = 20,                   /* of a block of integers */
     HAS_BIAS = WK_PANEL_CONSTANT_COUNT, /* constants after the weight's */
     FAULT,
+    GATED,
     COLUMNS,
     SLICES,
     SUBGROUP,
@@ -58,7 +59,7 @@ static wick_status quantize(wk_encoder *e, const wk_op *op, wk_view *out) {
 
 /* --- The product --- */
 
-#define CONSTANTS WK_PANEL_CONSTANTS(WK_PANEL_CONSTANT_NAME) "HAS_BIAS", "FAULT"
+#define CONSTANTS WK_PANEL_CONSTANTS(WK_PANEL_CONSTANT_NAME) "HAS_BIAS", "FAULT", "GATED"
 #define MANY(...)                                                                                  \
     {                                                                                              \
         .name = "linear_tiles_fast",                                                               \
@@ -85,22 +86,32 @@ static wick_status quantize(wk_encoder *e, const wk_op *op, wk_view *out) {
 /* A source for each way to find rows. */
 #define KINDS(SOURCE)                                                                              \
     {                                                                                              \
-        [WK_LINEAR_ROWS] = SOURCE(wk_wgsl_linear_rows),                                            \
-        [WK_LINEAR_EACH] = SOURCE(wk_wgsl_linear_experts, wk_wgsl_linear_experts_each),            \
-        [WK_LINEAR_SORTED] = SOURCE(wk_wgsl_linear_experts, wk_wgsl_linear_experts_sorted),        \
+        [WK_LINEAR_ROWS] = SOURCE(wk_wgsl_linear_plain, wk_wgsl_linear_rows),                      \
+        [WK_LINEAR_EACH] =                                                                         \
+            SOURCE(wk_wgsl_linear_plain, wk_wgsl_linear_experts, wk_wgsl_linear_experts_each),     \
+        [WK_LINEAR_SORTED] =                                                                       \
+            SOURCE(wk_wgsl_linear_plain, wk_wgsl_linear_experts, wk_wgsl_linear_experts_sorted),   \
     }
 static const wk_source many[] = KINDS(MANY);
 static const wk_source few[] = KINDS(FEW_BY);
 static const wk_source few_subgroups[] = KINDS(FEW_BY_SUBGROUPS);
+#define GATED_BY(SOURCE)                                                                           \
+    SOURCE(wk_wgsl_linear_rows, wk_wgsl_functions, wk_wgsl_gated, wk_wgsl_linear_gated)
+static const wk_source many_gated = GATED_BY(MANY);
+static const wk_source few_gated = GATED_BY(FEW_BY);
+static const wk_source few_subgroups_gated = GATED_BY(FEW_BY_SUBGROUPS);
+#undef GATED_BY
 #undef KINDS
 #undef FEW_BY_SUBGROUPS
 #undef FEW_BY
 #undef MANY
 #undef CONSTANTS
 
-static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_view *x, wk_dispatch *d,
-                            int64_t rows, int64_t columns) {
-    const wk_view *const y = wk_dst(op, 0), *const weight = wk_src(op, 1), *bias = wk_src(op, 2);
+/* rows: of the weight, whose halves have as many of them where the op is gated. */
+static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_op *gated, const wk_view *x,
+                            wk_dispatch *d, int64_t rows, int64_t columns) {
+    const wk_view *const y = wk_dst(gated ? gated : op, 0), *const weight = wk_src(op, 1);
+    const wk_view *bias = wk_src(op, 2);
     const bool has_bias = bias->buf != NULL;
     if (!has_bias) bias = y; /* any that is bound */
     wk_linear_tiles tiles;
@@ -112,6 +123,7 @@ static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_view *x, wk
     wk_linear_bind(e, d, op, &tiles);
     d->program.constants[HAS_BIAS] = has_bias;
     d->program.constants[FAULT] = (int32_t)op->code + 1;
+    d->program.constants[GATED] = wk_linear_gated_constant(gated);
     WK_TRY(wk_dispatch_place(e, d));
     const int64_t n = y->extent[y->rank - 1];
     const int64_t row_tiles = divide_up(n, rows), groups = row_tiles * tiles.n;
@@ -130,11 +142,13 @@ static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_view *x, wk
                               bias->stride[bias->rank - 1]};
     for (size_t i = 0; i < WK_COUNT(params); i++) wk_dispatch_u32(d, (uint32_t)params[i]);
     wk_weight_params(d, WK_LINEAR_WEIGHT, WK_LINEAR_TABLES);
+    wk_linear_gated_params(d, gated);
     wk_linear_params(e, d, op, &tiles, &of_x);
     return wk_dispatch_run_n(e, d, (uint64_t)groups);
 }
 
-static wick_status multiply_few(wk_encoder *e, const wk_op *op, const wk_view *x, uint32_t needs) {
+static wick_status multiply_few(wk_encoder *e, const wk_op *op, const wk_op *gated,
+                                const wk_view *x, uint32_t needs) {
     const wk_view *const weight = wk_src(op, 1);
     const int64_t m = wk_linear_columns(op);
     const int64_t n_blocks = weight->extent[weight->rank - 1] / QUANT_BLOCK;
@@ -143,33 +157,66 @@ static wick_status multiply_few(wk_encoder *e, const wk_op *op, const wk_view *x
     while (2 * slices <= n_blocks && slices < MOST_SLICES) slices *= 2;
     const bool has_subgroups = (needs & WICK_WEBGPU_SUBGROUPS) != 0;
     wk_dispatch d;
-    wk_dispatch_begin(&d, &(has_subgroups ? few_subgroups : few)[wk_linear_kind_of(op)], needs);
+    const wk_source *const of_kind = has_subgroups ? few_subgroups : few;
+    const wk_source *const of_gated = has_subgroups ? &few_subgroups_gated : &few_gated;
+    wk_dispatch_begin(&d, gated ? of_gated : &of_kind[wk_linear_kind_of(op)], needs);
     d.program.constants[COLUMNS] = (int32_t)columns;
     d.program.constants[SLICES] = (int32_t)slices;
     if (has_subgroups) d.program.constants[SUBGROUP] = (int32_t)wk_encoder_subgroup(e);
-    return multiply(e, op, x, &d, WK_PANEL_ROWS, columns);
+    return multiply(e, op, gated, x, &d, WK_PANEL_ROWS, columns);
 }
 
-static wick_status encode_few(wk_encoder *e, const wk_op *op, uint32_t needs) {
+static wick_status run(wk_encoder *e, const wk_op *op, const wk_op *gated, uint32_t needs) {
     wk_view x;
     if (wk_view_count(wk_dst(op, 0)) == 0) return WICK_OK;
     WK_TRY(quantize(e, op, &x));
-    return multiply_few(e, op, &x, needs);
+    if (is_few(op)) return multiply_few(e, op, gated, &x, needs);
+    wk_dispatch d;
+    wk_dispatch_begin(&d, gated ? &many_gated : &many[wk_linear_kind_of(op)], WICK_WEBGPU_DOT4);
+    return multiply(e, op, gated, &x, &d, gated ? TILE / 2 : TILE, TILE);
 }
 
+enum { WITH_SUBGROUPS = WICK_WEBGPU_DOT4 | WICK_WEBGPU_SUBGROUPS };
+
 static wick_status encode_subgroups(wk_encoder *e, const wk_op *op) {
-    return encode_few(e, op, WICK_WEBGPU_DOT4 | WICK_WEBGPU_SUBGROUPS);
+    return run(e, op, NULL, WITH_SUBGROUPS);
 }
 
 static wick_status encode(wk_encoder *e, const wk_op *op) {
-    wk_view x;
-    if (is_few(op)) return encode_few(e, op, WICK_WEBGPU_DOT4);
-    if (wk_view_count(wk_dst(op, 0)) == 0) return WICK_OK;
-    WK_TRY(quantize(e, op, &x));
-    wk_dispatch d;
-    wk_dispatch_begin(&d, &many[wk_linear_kind_of(op)], WICK_WEBGPU_DOT4);
-    return multiply(e, op, &x, &d, TILE, TILE);
+    return run(e, op, NULL, WICK_WEBGPU_DOT4);
 }
+
+static bool accepts_gated(const wk_op *ops) { return accepts(ops) && wk_linear_is_gated(ops); }
+
+static bool accepts_few_gated(const wk_op *ops) {
+    return accepts_few(ops) && wk_linear_is_gated(ops);
+}
+
+static wick_status encode_gated_subgroups(wk_encoder *e, const wk_op *ops) {
+    return run(e, ops, &ops[1], WITH_SUBGROUPS);
+}
+
+static wick_status encode_gated(wk_encoder *e, const wk_op *ops) {
+    return run(e, ops, &ops[1], WICK_WEBGPU_DOT4);
+}
+
+const wk_webgpu_kernel wk_webgpu_linear_gated_dot4_subgroups = {
+    .base.name = "linear_gated_dot4_subgroups_wgsl",
+    .base.code = WK_OPS_GATED,
+    .base.needs = WITH_SUBGROUPS,
+    .base.is_fast = true,
+    .base.accepts = accepts_few_gated,
+    .encode = encode_gated_subgroups,
+};
+
+const wk_webgpu_kernel wk_webgpu_linear_gated_dot4 = {
+    .base.name = "linear_gated_dot4_wgsl",
+    .base.code = WK_OPS_GATED,
+    .base.needs = WICK_WEBGPU_DOT4,
+    .base.is_fast = true,
+    .base.accepts = accepts_gated,
+    .encode = encode_gated,
+};
 
 const wk_webgpu_kernel wk_webgpu_linear_dot4_subgroups = {
     .base.name = "linear_dot4_subgroups_wgsl",

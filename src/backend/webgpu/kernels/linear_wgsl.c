@@ -96,6 +96,30 @@ wick_status wk_linear_make_tiles(wk_encoder *e, const wk_op *op, int64_t columns
     return sort(e, op, out);
 }
 
+/* --- Gates --- */
+
+bool wk_linear_is_gated(const wk_op *ops) {
+    const wk_view *const y = wk_dst(&ops[0], 0), *const weight = wk_src(&ops[0], 1);
+    const wk_view *const gate = wk_src(&ops[1], 0), *const up = wk_src(&ops[1], 1);
+    const int64_t n = y->extent[1] / 2;
+    if (y->rank != 2 || weight->layout == WK_LAYOUT_RAW || n % WK_PANEL_ROWS != 0) return false;
+    if (y->dtype != WICK_F32 || gate->dtype != WICK_F32 || wk_dst(&ops[1], 0)->rank != 2)
+        return false;
+    return gate->buf == y->buf && up->buf == y->buf && gate->offset == y->offset &&
+           up->offset == y->offset + (uint64_t)n * sizeof(float) && gate->extent[1] == n &&
+           gate->stride[1] == y->stride[1] && gate->stride[0] == y->stride[0] &&
+           up->stride[1] == y->stride[1] && up->stride[0] == y->stride[0];
+}
+
+int32_t wk_linear_gated_constant(const wk_op *gated) {
+    return gated ? (int32_t)gated->p.gated.fn + 1 : 0;
+}
+
+void wk_linear_gated_params(wk_dispatch *d, const wk_op *gated) {
+    wk_dispatch_f32(d, gated ? (float)gated->p.gated.alpha : 0);
+    wk_dispatch_f32(d, gated ? (float)gated->p.gated.limit : 0);
+}
+
 /* --- The product --- */
 
 void wk_linear_bind(wk_encoder *e, wk_dispatch *d, const wk_op *op, const wk_linear_tiles *tiles) {

@@ -48,6 +48,13 @@ enum {
     WK_LINEAR_FAULT
 };
 
+/* Of WK_OPS_GATED: whether the product's weight is two halves of whole panels, its rows plain ones,
+ * and gated a function of these halves of y. */
+bool wk_linear_is_gated(const wk_op *ops);
+/* The constant GATED, and the parameters alpha and limit; gated NULL: there is no such op. */
+int32_t wk_linear_gated_constant(const wk_op *gated);
+void wk_linear_gated_params(wk_dispatch *d, const wk_op *gated);
+
 /* Sorts the rows where they must be. */
 wick_status wk_linear_make_tiles(wk_encoder *e, const wk_op *op, int64_t columns,
                                  wk_linear_tiles *out);

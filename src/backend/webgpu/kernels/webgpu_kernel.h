@@ -15,7 +15,7 @@
 #include "quant/block.h"
 
 enum {
-    WK_MAX_CONSTANTS = 24,
+    WK_MAX_CONSTANTS = 25,
     WK_MAX_BINDINGS = 8, /* of core WebGPU */
     WK_PARAM_WORDS = WK_GPU_PARAM_BYTES / 4,
 };

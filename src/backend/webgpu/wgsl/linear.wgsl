@@ -1,4 +1,5 @@
-// y [m, n] = x [m, k] weight^T + bias. However many columns (rows of x) there are, the sum of an
+// y [m, n] = x [m, k] weight^T + bias; GATED: the weight has 2 n rows, and y is a function of each
+// of the first half and the one as far into the second. However many columns (rows of x) there are, the sum of an
 // element is made in one order: k falls into 16 chunks of whole blocks, the sum of each is made
 // from its first element on, and these are added up from the first chunk on.
 struct Params {
@@ -11,6 +12,7 @@ struct Params {
     weight: u32, panel_stride: u32,   // of panels, in vec4
     weight_row: u32, weight_element: u32,
     tables: u32,
+    alpha: f32, limit: f32,           // of linear_gated.wgsl
     // Of linear_experts alone.
     u: u32, x_step: u32, y_step: u32,
     expert_stride: u32, bias_row: u32,
@@ -30,9 +32,19 @@ fn x_vector(column: u32, i: u32) -> vec4<f32> {
     return select(vec4<f32>(), x, i * 4u < params.k);
 }
 
+fn with_bias(row: u32, sum: f32) -> f32 {
+    if (HAS_BIAS == 0) { return sum; }
+    return sum + load_bias(bias_base() + row * params.bias_element);
+}
+
 fn store_sum(column: u32, row: u32, sum: f32) {
     if (column >= column_end() || row >= params.n) { return; }
-    var y = sum;
-    if (HAS_BIAS != 0) { y += load_bias(bias_base() + row * params.bias_element); }
-    store_y(params.y + y_place(column) + row * params.y_element, y);
+    store_y(params.y + y_place(column) + row * params.y_element, with_bias(row, sum));
+}
+
+// Row `row` of the weight's first half, and the one as far into the second: see linear_gated.wgsl.
+fn store_pair(column: u32, row: u32, gate: f32, up: f32) {
+    if (column >= column_end() || row >= params.n) { return; }
+    store_y(params.y + y_place(column) + row * params.y_element,
+            joined(with_bias(row, gate), with_bias(row + params.n, up)));
 }

@@ -10,6 +10,7 @@ struct Params {
     weight: u32, panel_stride: u32,   // of panels, in vec4
     weight_row: u32, weight_element: u32,
     tables: u32,
+    alpha: f32, limit: f32,           // of linear_gated.wgsl
     // Of linear_experts alone.
     u: u32, x_step: u32, y_step: u32,
     expert_stride: u32, bias_row: u32,
@@ -65,7 +66,7 @@ fn add_plane(sums: Sums, w: ptr<function, array<vec4<u32>, 8>>, a: vec4<u32>, b:
 }
 
 // What a block adds to four rows. scales: of the halves.
-fn scaled(sums: Sums, first: Scale, second: Scale, x: vec4<u32>) -> vec4<f32> {
+fn sums_by_scale(sums: Sums, first: Scale, second: Scale, x: vec4<u32>) -> vec4<f32> {
     let of_x = bitcast<vec3<f32>>(x.xyz);
     let scale = of_x.x * select(1.0, 1.0 / 128.0, x.w == 1u);
     if (HAS_HALVES) {
@@ -76,9 +77,19 @@ fn scaled(sums: Sums, first: Scale, second: Scale, x: vec4<u32>) -> vec4<f32> {
     return fma(sum, vec4<f32>(scale), first.offset * (of_x.y + of_x.z));
 }
 
+fn with_bias(row: u32, sum: f32) -> f32 {
+    if (HAS_BIAS == 0) { return sum; }
+    return sum + load_bias(bias_base() + row * params.bias_element);
+}
+
 fn store_sum(column: u32, row: u32, sum: f32) {
     if (column >= column_end() || row >= params.n) { return; }
-    var y = sum;
-    if (HAS_BIAS != 0) { y += load_bias(bias_base() + row * params.bias_element); }
-    store_y(params.y + y_place(column) + row * params.y_element, y);
+    store_y(params.y + y_place(column) + row * params.y_element, with_bias(row, sum));
+}
+
+// Row `row` of the weight's first half, and the one as far into the second: see linear_gated.wgsl.
+fn store_pair(column: u32, row: u32, gate: f32, up: f32) {
+    if (column >= column_end() || row >= params.n) { return; }
+    store_y(params.y + y_place(column) + row * params.y_element,
+            joined(with_bias(row, gate), with_bias(row + params.n, up)));
 }

@@ -1,16 +1,19 @@
 // 64 rows x COLUMNS columns, 32 or more, eight rows of four columns for each thread; blocks go through the
-// workgroup's memory.
+// workgroup's memory. GATED: the low rows are gates, the high ones their ups.
 const X_STRIDE = 9u; // vec4 of a column, one more than there are
 
 var<workgroup> w_tile: array<vec4<f32>, 512>; // [element][quad]
 var<workgroup> x_tile: array<vec4<f32>, COLUMNS * 9>; // [column][X_STRIDE]
 
 const THREADS = 2 * COLUMNS;
+const GATES = select(4u, 2u, GATED != 0); // panels
 const STEP = u32(COLUMNS / 4); // from one column of a thread to the next
 
 fn load_w_tile(local: u32, first_panel: u32, block: u32) {
     if (local >= 64u) { return; }
-    let panel = min(first_panel + local % 16u / 4u, (params.n + 15u) / 16u - 1u);
+    let number = local % 16u / 4u;
+    var panel = min(first_panel + number % GATES, (params.n + 15u) / 16u - 1u);
+    if (number >= GATES) { panel = second_half(panel); }
     let quad = local % 4u;
     let part = local / 16u;
     let scale = weight_scale(panel, quad, block, part / 2u);
@@ -39,7 +42,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let index = group.y * groups.x + group.x;
     if (index >= params.groups) { return; }
     weight_begin(local);
-    let first_panel = index % params.row_tiles * 4u;
+    let first_panel = index % params.row_tiles * GATES;
     let tile = tile_of(index / params.row_tiles, u32(COLUMNS), local);
     if (tile.first == tile.end) { return; }
     let first_column = tile.first;
@@ -71,6 +74,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         let column = first_column + local / 8u + STEP * c;
         let row = first_panel * 16u + quad * 4u;
         for (var r = 0u; r < 4u; r++) {
+            if (GATED != 0) {
+                store_pair(column, row + r, totals[2u * c][r], totals[2u * c + 1u][r]);
+                continue;
+            }
             store_sum(column, row + r, totals[2u * c][r]);
             store_sum(column, row + 32u + r, totals[2u * c + 1u][r]);
         }

@@ -4,8 +4,12 @@ var<workgroup> w_tile: array<vec4<u32>, 128>; // [group][quad]
 var<workgroup> scales: array<Scale, 32>;      // [half][quad]
 var<workgroup> x_tile: array<vec4<u32>, 320>; // [column][X_VECTORS]
 
+const GATES = select(4u, 2u, GATED != 0); // panels
+
 fn load_w_tile(i: u32, first_panel: u32, block: u32) {
-    let panel = min(first_panel + i % 16u / 4u, (params.n + 15u) / 16u - 1u);
+    let number = i % 16u / 4u;
+    var panel = min(first_panel + number % GATES, (params.n + 15u) / 16u - 1u);
+    if (number >= GATES) { panel = second_half(panel); }
     let quad = i % 4u;
     let part = i / 16u;
     let words = signed_part(panel, quad, block, part);
@@ -27,7 +31,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let index = group.y * groups.x + group.x;
     if (index >= params.groups) { return; }
     weight_begin(local);
-    let first_panel = index % params.row_tiles * 4u;
+    let first_panel = index % params.row_tiles * GATES;
     let tile = tile_of(index / params.row_tiles, 64u, local);
     if (tile.first == tile.end) { return; }
     let first_column = tile.first;
@@ -53,8 +57,22 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             for (var p = 0u; p < planes_of(x); p++) {
                 sums = add_plane(sums, &w, x_tile[at + 2u * p], x_tile[at + 2u * p + 1u]);
             }
-            totals[c] += scaled(sums, first, second, x);
+            totals[c] += sums_by_scale(sums, first, second, x);
         }
+    }
+    if (GATED != 0) {
+        // The threads of gates get the sums of their ups from those eight further.
+        for (var c = 0u; c < 4u; c++) {
+            workgroupBarrier();
+            x_tile[local] = bitcast<vec4<u32>>(totals[c]);
+            workgroupBarrier();
+            let up = bitcast<vec4<f32>>(x_tile[local + 8u]);
+            for (var r = 0u; r < 4u && quad < 8u; r++) {
+                store_pair(first_column + column + 16u * c, first_panel * 16u + quad * 4u + r,
+                           totals[c][r], up[r]);
+            }
+        }
+        return;
     }
     for (var c = 0u; c < 4u; c++) {
         for (var r = 0u; r < 4u; r++) {

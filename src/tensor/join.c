@@ -1,0 +1,299 @@
+/* tensor/join.c: ops of a plan that are less work as one, found by rules once the plan is recorded
+ * and before its places get memory. What is computed stays the same to the bit.
+ *
+ * Products: several of one x, whose weights lie side by side in memory, are one with all the rows.
+ *
+ *   q = x Wq^T    Wq and Wk are parts of one buffer,      y = x [Wq Wk]^T
+ *   k = x Wk^T    Wk begins where Wq ends                 q and k: columns of y
+ *
+ * Ops in a row (WK_OPS_*): they become neighbours, and the device computes them by one kernel. */
+#include "tensor/record.h"
+
+#include "core/dtype.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { WINDOW = 24 }; /* ops between the first and the last of those that become one */
+
+static int n_views(const wk_op *op) { return op->n_dst + op->n_src; }
+
+/* Whether op `from` may be computed directly after op `to`, which comes before it. */
+static bool may_move(const wk_plan *plan, size_t from, size_t to) {
+    const wk_op *const op = &plan->ops[from];
+    for (size_t i = to + 1; i < from; i++) {
+        const wk_op *const other = &plan->ops[i];
+        for (int v = 0; v < n_views(op); v++)
+            for (int w = 0; w < n_views(other); w++)
+                if ((v < op->n_dst || w < other->n_dst) &&
+                    wk_view_overlaps(&op->view[v], &other->view[w]))
+                    return false;
+    }
+    return true;
+}
+
+static void remove_op(wk_plan *plan, size_t i) {
+    wk_op_release(plan->device, &plan->ops[i]);
+    const size_t n = --plan->n_ops - i;
+    memmove(&plan->ops[i], &plan->ops[i + 1], n * sizeof *plan->ops);
+    memmove(&plan->kernels[i], &plan->kernels[i + 1], n * sizeof *plan->kernels);
+}
+
+/* --- Products --- */
+
+/* Whether b begins where a ends: rows of one matrix, elements of one vector. */
+static bool is_beside(const wk_view *a, const wk_view *b) {
+    uint64_t begin, end, next, last;
+    if (a->buf != b->buf || a->dtype != b->dtype || a->layout != b->layout || a->rank != b->rank)
+        return false;
+    wk_view_range(a, &begin, &end);
+    wk_view_range(b, &next, &last);
+    if (a->rank == 1) return wk_view_is_dense(a) && wk_view_is_dense(b) && end == next;
+    const bool are_whole = a->extent[0] % WK_PANEL_ROWS == 0 && b->extent[0] % WK_PANEL_ROWS == 0;
+    return a->layout != WK_LAYOUT_RAW && a->extent[1] == b->extent[1] && are_whole && end == next;
+}
+
+static bool is_one_product(const wk_op *a, const wk_op *b) {
+    const wk_view *const bias_a = wk_src(a, 2), *const bias_b = wk_src(b, 2);
+    if (b->code != WK_OP_LINEAR || a->p.linear.fast != b->p.linear.fast) return false;
+    if (!wk_view_same(wk_src(a, 0), wk_src(b, 0)) || !is_beside(wk_src(a, 1), wk_src(b, 1)))
+        return false;
+    return bias_a->buf ? bias_b->buf && is_beside(bias_a, bias_b) : !bias_b->buf;
+}
+
+/* The whole of a place that no one reads after a run. */
+static bool is_inner(const wk_view *y, wick_tensor *const *outputs, size_t n_outputs) {
+    for (size_t i = 0; i < n_outputs; i++)
+        if (outputs[i]->view.buf == y->buf) return false;
+    uint64_t begin, end;
+    wk_view_range(y, &begin, &end);
+    return y->buf->place > 0 && y->rank == 2 && wk_view_is_dense(y) && begin == 0 &&
+           end == y->buf->size;
+}
+
+/* Columns [first, first + n) of a matrix of `of` columns, as the only place of what `from` had. */
+typedef struct columns {
+    const wk_buffer *from;
+    wk_buffer *to;
+    int64_t n, first, of;
+    uint64_t size; /* bytes of an element */
+} columns;
+
+/* The view of the same elements there; false: it is not made of parts of rows. */
+static bool move_view(const columns *c, const wk_view *view, wk_view *out) {
+    const int64_t at = (int64_t)(view->offset / c->size);
+    int64_t in_row = at % c->n;
+    *out = *view;
+    for (int d = 0; d < view->rank; d++) {
+        if (view->stride[d] % c->n == 0)
+            out->stride[d] = view->stride[d] / c->n * c->of;
+        else if (view->extent[d] > 1)
+            in_row += (view->extent[d] - 1) * view->stride[d];
+    }
+    out->buf = c->to;
+    out->offset = (uint64_t)(at / c->n * c->of + at % c->n + c->first) * c->size;
+    return in_row < c->n;
+}
+
+/* An op with its views there; false: there is no kernel for it. */
+static bool move_op(const wk_plan *plan, const columns *c, const wk_op *op, wk_op *out) {
+    const wick_device *const device = plan->device;
+    wk_op_copy(out, op);
+    bool is_moved = false;
+    for (int v = 0; v < n_views(op); v++) {
+        if (op->view[v].buf != c->from) continue;
+        if ((uint64_t)wk_dtype_get(op->view[v].dtype)->block_bytes != c->size) return false;
+        if (!move_view(c, &op->view[v], &out->view[v])) return false;
+        is_moved = true;
+    }
+    return !is_moved || (wk_op_check_rule(out, NULL) == WICK_OK &&
+                         device->backend->find_kernel(device->handle, out) != NULL);
+}
+
+/* All ops but the products themselves can have their views there. */
+static bool can_move(const wk_plan *plan, const columns *c, size_t i, size_t j) {
+    wk_op moved;
+    for (size_t k = i + 1; k < plan->n_ops; k++)
+        if (k != j && !move_op(plan, c, &plan->ops[k], &moved)) return false;
+    return true;
+}
+
+static void move_all(wk_plan *plan, const columns *c) {
+    const wick_device *const device = plan->device;
+    for (size_t k = 0; k < plan->n_ops; k++) {
+        wk_op *const op = &plan->ops[k];
+        bool is_moved = false;
+        for (int v = 0; v < n_views(op); v++) {
+            if (op->view[v].buf != c->from) continue;
+            wk_buffer *const from = op->view[v].buf;
+            const wk_view view = op->view[v];
+            (void)move_view(c, &view, &op->view[v]);
+            wk_buffer_retain(c->to);
+            from->refs--;
+            is_moved = true;
+        }
+        if (is_moved) plan->kernels[k] = device->backend->find_kernel(device->handle, op);
+    }
+}
+
+/* The two as one, y in a new place. */
+static wk_op one_product(const wk_op *a, const wk_op *b) {
+    wk_op both;
+    wk_op_copy(&both, a);
+    const int64_t n = wk_dst(a, 0)->extent[1] + wk_dst(b, 0)->extent[1];
+    both.view[0].extent[1] = both.view[0].stride[0] = n;
+    both.view[2].extent[0] = n;
+    if (both.view[3].buf) both.view[3].extent[0] = n;
+    return both;
+}
+
+/* *joined: op j is a part of op i now, and gone. */
+static wick_status join_products(wk_plan *plan, size_t i, size_t j, bool *joined) {
+    wk_op *const a = &plan->ops[i];
+    const wk_op *const b = &plan->ops[j];
+    const uint64_t size = (uint64_t)wk_dtype_get(wk_dst(a, 0)->dtype)->block_bytes;
+    const wick_device *const device = plan->device;
+    wk_op both = one_product(a, b);
+    const int64_t n_a = wk_dst(a, 0)->extent[1], n = wk_dst(&both, 0)->extent[1];
+    columns of_a = {.from = wk_dst(a, 0)->buf, .n = n_a, .of = n, .size = size};
+    columns of_b = {.from = wk_dst(b, 0)->buf, .n = n - n_a, .first = n_a, .of = n, .size = size};
+    *joined = false;
+    if (wk_dst(a, 0)->dtype != wk_dst(b, 0)->dtype || !can_move(plan, &of_a, i, j) ||
+        !can_move(plan, &of_b, i, j) || !device->backend->find_kernel(device->handle, &both))
+        return WICK_OK;
+    const uint64_t row = (uint64_t)n * size;
+    wk_buffer *place;
+    WK_TRY(wk_plan_place(plan, (uint64_t)wk_dst(a, 0)->extent[0] * row, row, &place));
+    of_a.to = of_b.to = place;
+    move_all(plan, &of_a);
+    move_all(plan, &of_b);
+    place->refs--; /* only ops hold it */
+    a->view[0] = both.view[0];
+    a->view[0].buf = place;
+    a->view[2].extent[0] = both.view[2].extent[0];
+    a->view[3].extent[0] = both.view[3].extent[0];
+    plan->kernels[i] = device->backend->find_kernel(device->handle, a);
+    remove_op(plan, j);
+    *joined = true;
+    return WICK_OK;
+}
+
+static wick_status find_products(wk_plan *plan, wick_tensor *const *outputs, size_t n_outputs) {
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        if (plan->ops[i].code != WK_OP_LINEAR) continue;
+        for (size_t j = i + 1; j < plan->n_ops && j - i < WINDOW; j++) {
+            bool joined = false;
+            if (is_one_product(&plan->ops[i], &plan->ops[j]) &&
+                is_inner(wk_dst(&plan->ops[i], 0), outputs, n_outputs) &&
+                is_inner(wk_dst(&plan->ops[j], 0), outputs, n_outputs) && may_move(plan, j, i))
+                WK_TRY(join_products(plan, i, j, &joined));
+            if (joined) j--;
+        }
+    }
+    return WICK_OK;
+}
+
+/* --- Ops in a row --- */
+
+/* An op comes directly after another one before it. */
+static void move_after(wk_plan *plan, size_t from, size_t to) {
+    assert(to < from && from < plan->n_ops);
+    const wk_op op = plan->ops[from];
+    const wk_kernel *const kernel = plan->kernels[from];
+    const size_t n = from - to - 1;
+    memmove(&plan->ops[to + 2], &plan->ops[to + 1], n * sizeof *plan->ops);
+    memmove(&plan->kernels[to + 2], &plan->kernels[to + 1], n * sizeof *plan->kernels);
+    plan->ops[to + 1] = op;
+    plan->kernels[to + 1] = kernel;
+}
+
+/* It is computed by a kernel of its own so far. */
+static bool is_alone(const wk_plan *plan, size_t i) {
+    return plan->kernels[i] && wk_opcode_ops(plan->kernels[i]->code) == 1;
+}
+
+/* Those from i on, if a kernel takes them. */
+static bool join_row(wk_plan *plan, wk_opcode code, size_t i) {
+    const wick_device *const device = plan->device;
+    const size_t n = wk_opcode_ops(code);
+    const wk_kernel *const kernel =
+        device->backend->find_joint(device->handle, code, &plan->ops[i]);
+    for (size_t k = 0; kernel && k < n; k++) plan->kernels[i + k] = k == 0 ? kernel : NULL;
+    return kernel != NULL;
+}
+
+static size_t count_uses(const wk_plan *plan, const wk_buffer *buf) {
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n_ops; i++)
+        for (int v = 0; v < n_views(&plan->ops[i]); v++) n += plan->ops[i].view[v].buf == buf;
+    return n;
+}
+
+/* The op of that code, at most WINDOW before op i, that writes the whole of buf; i: none does. */
+static size_t producer_of(const wk_plan *plan, const wk_buffer *buf, wk_opcode code, size_t i) {
+    for (size_t k = i; k-- > 0 && i - k < WINDOW;)
+        if (plan->ops[k].code == code && wk_dst(&plan->ops[k], 0)->buf == buf && is_alone(plan, k))
+            return k;
+    return i;
+}
+
+/* The product of which op i, GATED, has both halves. */
+static void find_gated(wk_plan *plan, size_t i, wick_tensor *const *outputs, size_t n_outputs) {
+    const wk_buffer *const buf = wk_src(&plan->ops[i], 0)->buf;
+    const size_t of = producer_of(plan, buf, WK_OP_LINEAR, i);
+    if (of == i || !is_inner(wk_dst(&plan->ops[of], 0), outputs, n_outputs) ||
+        count_uses(plan, buf) != 3)
+        return;
+    if (!may_move(plan, i, of)) return;
+    move_after(plan, i, of);
+    (void)join_row(plan, WK_OPS_GATED, of);
+}
+
+static bool is_sum(const wk_op *op) {
+    return op->code == WK_OP_BINARY && op->p.binary == WK_BINARY_ADD;
+}
+
+/* Moves op i, a sum, behind the norm that makes its second operand, for it alone; the sum's place
+ * afterwards. */
+static size_t follow_norm(wk_plan *plan, size_t i, wick_tensor *const *outputs, size_t n_outputs) {
+    const wk_view *const term = wk_src(&plan->ops[i], 1);
+    const size_t of = producer_of(plan, term->buf, WK_OP_RMS_NORM, i);
+    if (of == i || !is_inner(wk_dst(&plan->ops[of], 0), outputs, n_outputs) ||
+        !wk_view_same(wk_dst(&plan->ops[of], 0), term) || count_uses(plan, term->buf) != 2)
+        return i;
+    if (!may_move(plan, i, of)) return i;
+    move_after(plan, i, of);
+    return of + 1;
+}
+
+/* The norm of op i, a sum. */
+static void find_norm(wk_plan *plan, size_t i, wick_tensor *const *outputs, size_t n_outputs) {
+    size_t of = i + 1;
+    while (of < plan->n_ops && of - i < WINDOW &&
+           !(plan->ops[of].code == WK_OP_RMS_NORM && is_alone(plan, of) &&
+             wk_view_same(wk_src(&plan->ops[of], 0), wk_dst(&plan->ops[i], 0))))
+        of++;
+    if (of == plan->n_ops || of - i == WINDOW || !may_move(plan, of, i)) return;
+    move_after(plan, of, i);
+    const size_t sum = follow_norm(plan, i, outputs, n_outputs);
+    if (sum == i) {
+        (void)join_row(plan, WK_OPS_ADD_NORM, i);
+        return;
+    }
+    move_after(plan, i + 1, sum);
+    if (!join_row(plan, WK_OPS_NORM_ADD_NORM, sum - 1)) (void)join_row(plan, WK_OPS_ADD_NORM, sum);
+}
+
+wick_status wk_plan_join(wk_plan *plan, wick_tensor *const *outputs, size_t n_outputs) {
+    const wick_device *const device = plan->device;
+    if (device->desc.verify || device->desc.fusion == WICK_FUSION_OFF || plan->falls_back ||
+        !device->backend->joins_products || !device->backend->find_joint)
+        return WICK_OK;
+    WK_TRY(find_products(plan, outputs, n_outputs));
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        if (!is_alone(plan, i)) continue;
+        if (plan->ops[i].code == WK_OP_GATED) find_gated(plan, i, outputs, n_outputs);
+        if (is_sum(&plan->ops[i])) find_norm(plan, i, outputs, n_outputs);
+    }
+    return WICK_OK;
+}
