@@ -164,19 +164,45 @@ static shape_class class_of(const wk_stage_batch *batch) {
                                    .window_tables = batch->window_tables}};
 }
 
+/* Words [*at, *at + extent[0] * stride[0]) of all. */
+static wick_tensor *words_of(wick_tensor *all, wick_dtype dtype, int rank, const int64_t *extent,
+                             uint64_t *at) {
+    const wick_shape shape = wick_shape_of(rank, extent);
+    wk_view view;
+    uint64_t bytes;
+    if (!wk_view_dense(dtype, &shape, &view, &bytes)) return NULL;
+    view.buf = all->view.buf;
+    view.offset = *at * sizeof(uint32_t);
+    *at += bytes / sizeof(uint32_t);
+    return wk_tensor_of_view(all->device, &view);
+}
+
+/* The descriptor and the rotations of its rows lie in one buffer: kernels bind few. */
+static bool make_batch_inputs(wick_device *device, const wk_hparams *hparams, wk_batch *batch) {
+    const int64_t n_rows = batch->layout.n_rows, n_words = batch->layout.n_words;
+    int64_t n_all = n_words;
+    for (uint32_t i = 0; i < hparams->n_ropes; i++) n_all += 2 * n_rows * hparams->rope[i].n_pairs;
+    wick_tensor *const all = wick_empty(device, WICK_U32, WICK_SHAPE(n_all));
+    if (!all) return false;
+    uint64_t at = 0;
+    batch->descriptor = words_of(all, WICK_U32, 1, &n_words, &at);
+    bool complete = batch->descriptor != NULL;
+    for (uint32_t i = 0; i < hparams->n_ropes && complete; i++) {
+        const int64_t extent[] = {n_rows, hparams->rope[i].n_pairs};
+        batch->cos[i] = words_of(all, WICK_F32, 2, extent, &at);
+        batch->sin[i] = words_of(all, WICK_F32, 2, extent, &at);
+        complete = batch->cos[i] && batch->sin[i];
+    }
+    wick_release(all);
+    return complete;
+}
+
 static wick_status make_inputs(const wk_stage *stage, shape_class *class) {
     wick_device *const device = stage->device;
     const wk_hparams *const hparams = wk_model_hparams(stage->net);
     wk_batch *const batch = &class->batch;
     const uint32_t n_rows = batch->layout.n_rows;
-    batch->descriptor = wick_empty(device, WICK_U32, WICK_SHAPE(batch->layout.n_words));
-    bool complete = batch->descriptor != NULL;
-    for (uint32_t i = 0; i < hparams->n_ropes && complete; i++) {
-        const wick_shape shape = WICK_SHAPE(n_rows, hparams->rope[i].n_pairs);
-        batch->cos[i] = wick_empty(device, WICK_F32, shape);
-        batch->sin[i] = wick_empty(device, WICK_F32, shape);
-        complete = batch->cos[i] && batch->sin[i];
-    }
+    bool complete = make_batch_inputs(device, hparams, batch);
     if (complete && class->has_rows && stage->index == 0) {
         batch->rows = wick_empty(device, WICK_F32, WICK_SHAPE(n_rows, hparams->n_embd));
         complete = batch->rows != NULL;
@@ -352,6 +378,7 @@ static wick_status write_inputs(const wk_stage *stage, const shape_class *class,
                                 const wk_stage_batch *from) {
     const wk_batch *const to = &class->batch;
     const uint32_t n_ropes = wk_model_hparams(stage->net)->n_ropes;
+    wk_tensor_forget_fault(to->descriptor); /* what follows writes to all of its buffer */
     WK_TRY(wick_write(to->descriptor, from->words, to->layout.n_words * sizeof *from->words));
     for (uint32_t i = 0; i < n_ropes; i++) {
         WK_TRY(wick_write(to->cos[i], from->cos[i], wick_tensor_bytes(to->cos[i])));

@@ -18,17 +18,19 @@ enum { WINDOW = 24 }; /* ops between the first and the last of those that become
 
 static int n_views(const wk_op *op) { return op->n_dst + op->n_src; }
 
+/* Whether their order matters. */
+static bool are_bound(const wk_op *a, const wk_op *b) {
+    for (int v = 0; v < n_views(a); v++)
+        for (int w = 0; w < n_views(b); w++)
+            if ((v < a->n_dst || w < b->n_dst) && wk_view_overlaps(&a->view[v], &b->view[w]))
+                return true;
+    return false;
+}
+
 /* Whether op `from` may be computed directly after op `to`, which comes before it. */
 static bool may_move(const wk_plan *plan, size_t from, size_t to) {
-    const wk_op *const op = &plan->ops[from];
-    for (size_t i = to + 1; i < from; i++) {
-        const wk_op *const other = &plan->ops[i];
-        for (int v = 0; v < n_views(op); v++)
-            for (int w = 0; w < n_views(other); w++)
-                if ((v < op->n_dst || w < other->n_dst) &&
-                    wk_view_overlaps(&op->view[v], &other->view[w]))
-                    return false;
-    }
+    for (size_t i = to + 1; i < from; i++)
+        if (are_bound(&plan->ops[from], &plan->ops[i])) return false;
     return true;
 }
 
@@ -284,6 +286,61 @@ static void find_norm(wk_plan *plan, size_t i, wick_tensor *const *outputs, size
     if (!join_row(plan, WK_OPS_NORM_ADD_NORM, sum - 1)) (void)join_row(plan, WK_OPS_ADD_NORM, sum);
 }
 
+/* Whether an op may be computed directly before one after it, and moves it there. */
+static bool move_before(wk_plan *plan, size_t from, size_t to) {
+    assert(from < to && to < plan->n_ops);
+    for (size_t i = from + 1; i < to; i++)
+        if (are_bound(&plan->ops[from], &plan->ops[i])) return false;
+    const wk_op op = plan->ops[from];
+    const wk_kernel *const kernel = plan->kernels[from];
+    const size_t n = to - from - 1;
+    memmove(&plan->ops[from], &plan->ops[from + 1], n * sizeof *plan->ops);
+    memmove(&plan->kernels[from], &plan->kernels[from + 1], n * sizeof *plan->kernels);
+    plan->ops[to - 1] = op;
+    plan->kernels[to - 1] = kernel;
+    return true;
+}
+
+/* The last rotation by the same angles before op i; i: there is none. */
+static size_t rotation_like(const wk_plan *plan, size_t i) {
+    for (size_t k = i; k-- > 0 && i - k < WINDOW;)
+        if (plan->ops[k].code == WK_OP_ROPE_TABLE && is_alone(plan, k) &&
+            wk_view_same(wk_src(&plan->ops[k], 1), wk_src(&plan->ops[i], 1)))
+            return k;
+    return i;
+}
+
+/* The norm of nothing but what op i, a rotation, turns; i: there is none. */
+static size_t norm_of(const wk_plan *plan, size_t i) {
+    const wk_buffer *const buf = wk_src(&plan->ops[i], 0)->buf;
+    const size_t norm = producer_of(plan, buf, WK_OP_RMS_NORM, i);
+    return count_uses(plan, buf) == 2 ? norm : i;
+}
+
+static bool is_output(const wk_buffer *buf, wick_tensor *const *outputs, size_t n_outputs) {
+    for (size_t i = 0; i < n_outputs; i++)
+        if (outputs[i]->view.buf == buf) return true;
+    return false;
+}
+
+/* The rotations of queries and keys before op i, an append of these keys, and their norms. */
+static void find_heads(wk_plan *plan, size_t i, wick_tensor *const *outputs, size_t n_outputs) {
+    const wk_buffer *const keys = wk_src(&plan->ops[i], 0)->buf;
+    const size_t k_rope = producer_of(plan, keys, WK_OP_ROPE_TABLE, i);
+    if (k_rope == i || count_uses(plan, keys) != 2 || is_output(keys, outputs, n_outputs) ||
+        !move_before(plan, k_rope, i))
+        return;
+    const size_t q_rope = rotation_like(plan, i - 1);
+    if (q_rope == i - 1 || !move_before(plan, q_rope, i - 1)) return;
+    const size_t k_norm = norm_of(plan, i - 1);
+    if (k_norm != i - 1 && norm_of(plan, i - 2) != i - 2 && move_before(plan, k_norm, i - 2)) {
+        const size_t q_norm = norm_of(plan, i - 2);
+        if (q_norm < i - 3 && !move_before(plan, q_norm, i - 3)) return;
+        if (q_norm < i - 2 && join_row(plan, WK_OPS_NORMED_HEADS, i - 4)) return;
+    }
+    (void)join_row(plan, WK_OPS_HEADS, i - 2);
+}
+
 wick_status wk_plan_join(wk_plan *plan, wick_tensor *const *outputs, size_t n_outputs) {
     const wick_device *const device = plan->device;
     if (device->desc.verify || device->desc.fusion == WICK_FUSION_OFF || plan->falls_back ||
@@ -294,6 +351,7 @@ wick_status wk_plan_join(wk_plan *plan, wick_tensor *const *outputs, size_t n_ou
         if (!is_alone(plan, i)) continue;
         if (plan->ops[i].code == WK_OP_GATED) find_gated(plan, i, outputs, n_outputs);
         if (is_sum(&plan->ops[i])) find_norm(plan, i, outputs, n_outputs);
+        if (plan->ops[i].code == WK_OP_KV_APPEND) find_heads(plan, i, outputs, n_outputs);
     }
     return WICK_OK;
 }

@@ -53,7 +53,7 @@ wick_status wk_cache_layout(wk_backend_device *dev, uint32_t n, uint32_t writabl
 
 static uint32_t writable_slots(const wk_program *program) {
     uint32_t mask = 0;
-    for (int i = 0; i < WK_MAX_BINDINGS; i++)
+    for (int i = 0; i < WK_PROGRAM_OPERANDS; i++)
         if (program->operands[i].is_written) mask |= 1U << program->operands[i].slot;
     return mask;
 }

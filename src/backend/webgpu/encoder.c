@@ -22,7 +22,7 @@ void wk_dispatch_begin(wk_dispatch *d, const wk_source *source, uint32_t needs) 
 }
 
 void wk_dispatch_bind(wk_dispatch *d, int i, const wk_view *view, wk_form form, bool is_written) {
-    assert(i >= 0 && i < WK_MAX_BINDINGS && form != WK_FORM_ABSENT);
+    assert(i >= 0 && i < WK_PROGRAM_OPERANDS && form != WK_FORM_ABSENT);
     wk_program_operand *const o = &d->program.operands[i];
     if (!view->buf) return;
     d->views[i] = *view;
@@ -53,11 +53,11 @@ static wick_status find_block(wk_encoder *e, const wk_view *view, wk_block **blo
 }
 
 /* Blocks are bound whole, so that the same bind groups serve again; those in one block share a
- * slot. */
+ * slot. WK_MAX_BINDINGS: there is none left. */
 static uint32_t join_slot(wk_dispatch *d, wk_block *block) {
     uint32_t s = 0;
     while (s < d->program.n_slots && d->windows[s].block != block) s++;
-    if (s == d->program.n_slots) {
+    if (s == d->program.n_slots && s < WK_MAX_BINDINGS) {
         d->windows[s] = (wk_window){.block = block, .size = block->size};
         d->program.n_slots++;
     }
@@ -66,13 +66,15 @@ static uint32_t join_slot(wk_dispatch *d, wk_block *block) {
 
 wick_status wk_dispatch_place(wk_encoder *e, wk_dispatch *d) {
     d->program.n_slots = 0;
-    for (int i = 0; i < WK_MAX_BINDINGS; i++) {
+    for (int i = 0; i < WK_PROGRAM_OPERANDS; i++) {
         wk_program_operand *const o = &d->program.operands[i];
         if (o->form == WK_FORM_ABSENT) continue;
         wk_block *block;
         uint64_t at;
         WK_TRY(find_block(e, &d->views[i], &block, &at));
-        o->slot = (uint8_t)join_slot(d, block);
+        const uint32_t slot = join_slot(d, block);
+        if (slot == WK_MAX_BINDINGS) return wk_encoder_refuse(e, "too many buffers for a dispatch");
+        o->slot = (uint8_t)slot;
         assert(at % unit_of(o) == 0 && at / unit_of(o) <= UINT32_MAX);
         d->first[i] = (uint32_t)(at / unit_of(o));
     }

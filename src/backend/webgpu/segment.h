@@ -4,8 +4,9 @@
 
 #include "backend/webgpu/recorder.h"
 
-/* Encodes an op, or several in a row, by a kernel, in pieces where an operand lies in several blocks or it would take too
- * long; a piece that the kernel does not accept is given to the first one that does. */
+/* Encodes an op, or several in a row, by a kernel, in pieces where an operand lies in several
+ * blocks or it would take too long; a piece that the kernel does not accept is given to the first
+ * one that does. */
 wick_status wk_segment_encode(wk_backend_device *dev, wk_recorder *recorder,
                               const wk_webgpu_kernel *kernel, const wk_op *op, wick_error *err);
 /* The backend's encode: into the open recording. */

@@ -70,7 +70,7 @@ typedef enum slot_kind { SLOT_WORDS, SLOT_VECTORS, SLOT_ATOMICS } slot_kind;
 static slot_kind kind_of_slot(const wk_program *p, uint32_t slot, bool *is_written) {
     bool all_vectors = true, has_partial_store = false;
     *is_written = false;
-    for (int i = 0; i < WK_MAX_BINDINGS; i++) {
+    for (int i = 0; i < WK_PROGRAM_OPERANDS; i++) {
         const wk_program_operand *const o = &p->operands[i];
         if (o->form == WK_FORM_ABSENT || o->slot != slot) continue;
         if (!is_vector(o)) all_vectors = false;
@@ -246,7 +246,7 @@ static void put_operand(wk_strbuf *out, const wk_program *p, int i) {
 
 /* alias V_NAME = the type of its values. */
 static void put_aliases(wk_strbuf *out, const wk_program *p) {
-    for (int i = 0; i < WK_MAX_BINDINGS; i++) {
+    for (int i = 0; i < WK_PROGRAM_OPERANDS; i++) {
         const wk_program_operand *const o = &p->operands[i];
         if (o->form == WK_FORM_ABSENT || o->form == WK_FORM_VECTORS) continue;
         wk_strbuf_format(out, "alias V_%s = %s;\n", p->source->operands[i],
@@ -269,7 +269,7 @@ void wk_webgpu_shader(const wk_gpu *gpu, const wk_program *p, wk_strbuf *out) {
     }
     wk_strbuf_format(out, "@group(0) @binding(%u) var<uniform> params: Params;\n", p->n_slots);
     wk_strbuf_text(out, to_16_bits);
-    for (int i = 0; i < WK_MAX_BINDINGS && p->source->operands[i]; i++) put_operand(out, p, i);
+    for (int i = 0; i < WK_PROGRAM_OPERANDS && p->source->operands[i]; i++) put_operand(out, p, i);
     for (size_t i = 0; i < WK_COUNT(p->source->parts) && p->source->parts[i]; i++)
         wk_strbuf_text(out, p->source->parts[i]);
     if (p->source->write) p->source->write(p, out);

@@ -16,7 +16,8 @@
 
 enum {
     WK_MAX_CONSTANTS = 25,
-    WK_MAX_BINDINGS = 8, /* of core WebGPU */
+    WK_MAX_BINDINGS = 8,      /* of core WebGPU */
+    WK_PROGRAM_OPERANDS = 12, /* of which several may share a binding */
     WK_PARAM_WORDS = WK_GPU_PARAM_BYTES / 4,
 };
 
@@ -40,9 +41,9 @@ typedef enum wk_form {
 typedef struct wk_program wk_program;
 typedef struct wk_source {
     const char *name;
-    const char *parts[8];                        /* of the text, NULL after the last */
-    const char *operands[WK_MAX_BINDINGS + 1];   /* names, NULL at the end */
-    const char *constants[WK_MAX_CONSTANTS + 1]; /* names of consts of type i32 */
+    const char *parts[8];                          /* of the text, NULL after the last */
+    const char *operands[WK_PROGRAM_OPERANDS + 1]; /* names, NULL at the end */
+    const char *constants[WK_MAX_CONSTANTS + 1];   /* names of consts of type i32 */
     /* Writes what follows the parts, by the program's constants; NULL: nothing. */
     void (*write)(const wk_program *program, wk_strbuf *out);
 } wk_source;
@@ -56,7 +57,7 @@ struct wk_program {
     const wk_source *source;
     uint32_t needs; /* WICK_WEBGPU_* */
     uint32_t n_slots;
-    wk_program_operand operands[WK_MAX_BINDINGS];
+    wk_program_operand operands[WK_PROGRAM_OPERANDS];
     int32_t constants[WK_MAX_CONSTANTS];
 };
 
@@ -69,10 +70,10 @@ typedef struct wk_window {
 
 typedef struct wk_dispatch {
     wk_program program;
-    wk_window windows[WK_MAX_BINDINGS]; /* of the slots, by wk_dispatch_place */
-    wk_view views[WK_MAX_BINDINGS];     /* of the operands */
-    uint32_t first[WK_MAX_BINDINGS]; /* by wk_dispatch_place: index of a view's first element, word
-                                        or vector in its binding */
+    wk_window windows[WK_MAX_BINDINGS];  /* of the slots, by wk_dispatch_place */
+    wk_view views[WK_PROGRAM_OPERANDS];  /* of the operands */
+    uint32_t first[WK_PROGRAM_OPERANDS]; /* by wk_dispatch_place: index of a view's first element,
+                                        word or vector in its binding */
     uint32_t n_params;
     uint32_t params[WK_PARAM_WORDS]; /* struct Params */
 } wk_dispatch;
