@@ -49,7 +49,7 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     set(contact webgpu_custom webgpu_memory webgpu_ops webgpu_pool webgpu_tuning test_sequences)
     set(quick_contact webgpu_custom webgpu_pool webgpu_tuning)
     # What Wick itself does: in `make test` on one of them.
-    set(engine webgpu_devices webgpu_long webgpu_shortlist)
+    set(engine webgpu_devices webgpu_dispatches webgpu_long webgpu_shortlist)
     set(in_make_test ${contact} ${engine} webgpu_models test_families)
     foreach(program webgpu_loss webgpu_models webgpu_training ${contact} ${engine})
         if(NOT program MATCHES "^test_")
