@@ -255,17 +255,17 @@ static bool is_sum(const wk_op *op) {
     return op->code == WK_OP_BINARY && op->p.binary == WK_BINARY_ADD;
 }
 
-/* Moves op i, a sum, behind the norm that makes its second operand, for it alone; the sum's place
- * afterwards. */
+/* Moves op i, a sum, behind the norm that makes its second operand, for it alone: that norm; i:
+ * there is none. */
 static size_t follow_norm(wk_plan *plan, size_t i, wick_tensor *const *outputs, size_t n_outputs) {
     const wk_view *const term = wk_src(&plan->ops[i], 1);
     const size_t of = producer_of(plan, term->buf, WK_OP_RMS_NORM, i);
     if (of == i || !is_inner(wk_dst(&plan->ops[of], 0), outputs, n_outputs) ||
-        !wk_view_same(wk_dst(&plan->ops[of], 0), term) || count_uses(plan, term->buf) != 2)
+        !wk_view_same(wk_dst(&plan->ops[of], 0), term) || count_uses(plan, term->buf) != 2 ||
+        !may_move(plan, i, of))
         return i;
-    if (!may_move(plan, i, of)) return i;
     move_after(plan, i, of);
-    return of + 1;
+    return of;
 }
 
 /* The norm of op i, a sum. */
@@ -277,13 +277,13 @@ static void find_norm(wk_plan *plan, size_t i, wick_tensor *const *outputs, size
         of++;
     if (of == plan->n_ops || of - i == WINDOW || !may_move(plan, of, i)) return;
     move_after(plan, of, i);
-    const size_t sum = follow_norm(plan, i, outputs, n_outputs);
-    if (sum == i) {
-        (void)join_row(plan, WK_OPS_ADD_NORM, i);
-        return;
+    const size_t post = follow_norm(plan, i, outputs, n_outputs);
+    if (post != i && may_move(plan, i + 1, post + 1)) {
+        move_after(plan, i + 1, post + 1);
+        if (join_row(plan, WK_OPS_NORM_ADD_NORM, post)) return;
+        i = post + 1;
     }
-    move_after(plan, i + 1, sum);
-    if (!join_row(plan, WK_OPS_NORM_ADD_NORM, sum - 1)) (void)join_row(plan, WK_OPS_ADD_NORM, sum);
+    if (is_sum(&plan->ops[i])) (void)join_row(plan, WK_OPS_ADD_NORM, i);
 }
 
 /* Whether an op may be computed directly before one after it, and moves it there. */
