@@ -255,7 +255,7 @@ static bool is_sum(const wk_op *op) {
     return op->code == WK_OP_BINARY && op->p.binary == WK_BINARY_ADD;
 }
 
-/* Moves op i, a sum, behind the norm that makes its second operand, for it alone: that norm; i:
+/* Moves op i, a sum, after the norm that makes its second operand, for it alone: that norm; i:
  * there is none. */
 static size_t follow_norm(wk_plan *plan, size_t i, wick_tensor *const *outputs, size_t n_outputs) {
     const wk_view *const term = wk_src(&plan->ops[i], 1);

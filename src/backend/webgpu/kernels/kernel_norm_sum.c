@@ -1,5 +1,5 @@
 /* backend/webgpu/kernels/kernel_norm_sum.c: a sum of rows and its norm as one dispatch, with or
- * without a norm of what is added. The bits are those of the ops one by one. */
+ * without a norm of the second summand. The bits are those of the ops one by one. */
 #include "backend/webgpu/kernels/rows.h"
 
 #include "core/compiler.h"
@@ -38,7 +38,7 @@ static bool accepts_three(const wk_op *ops) {
 
 enum { SUM, Y, X, RESIDUAL, WEIGHT, POST };
 
-/* post: the norm of what is added, or NULL. */
+/* post: the norm of the second summand, or NULL. */
 static wick_status run(wk_encoder *e, const wk_op *sum, const wk_op *norm, const wk_op *post,
                        int term) {
     static const wk_source source = {.name = "norm_sum",
