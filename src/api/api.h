@@ -191,7 +191,8 @@ struct wick_exchange {
     int32_t slot;         /* that was asked for; -1: any */
     wick_lora_use *loras; /* [n_loras] */
     size_t n_loras;
-    bool has_tools_in_words; /* the template has no place for them */
+    bool has_no_answer_begun; /* the template does not begin it */
+    bool has_tools_in_words;  /* the template has no place for them */
     wk_tool_choice tool_choice;
     wk_json *messages;
     const wk_json *tools, *variables;

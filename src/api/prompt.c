@@ -91,7 +91,9 @@ static wick_status render(wick_exchange *x, const wk_json *tools, wick_prompt **
     const wick_api *const api = x->api;
     wick_conversation conversation = {.messages = x->messages,
                                       .tools = tools,
-                                      .generation_prompt = WICK_GENERATION_PROMPT_ON,
+                                      .generation_prompt = x->has_no_answer_begun
+                                                               ? WICK_GENERATION_PROMPT_OFF
+                                                               : WICK_GENERATION_PROMPT_ON,
                                       .max_steps = MOST_STEPS};
     const wick_template *const compiled = tools && api->for_tools ? api->for_tools : api->plain;
     WK_TRY(read_variables(x, &conversation.variables, err));

@@ -521,6 +521,9 @@ wick_status wk_request_chat(wick_exchange *x, wick_error *err) {
     if (variables && variables->kind != WK_JSON_OBJECT)
         return wk_fail(err, WICK_ERR_VALUE, "chat_template_kwargs must be an object");
     x->variables = variables;
+    bool begins_answer = true;
+    WK_TRY(wk_request_bool(x, "add_generation_prompt", &begins_answer, err));
+    x->has_no_answer_begun = !begins_answer;
     const wk_json *const format = wk_request_field(x, "reasoning_format");
     x->reasoning = x->api->reasoning;
     if (format)

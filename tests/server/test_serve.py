@@ -144,6 +144,9 @@ def test_tokens():
         server.refuses(400, "vocabulary", path="/detokenize", body={"tokens": [100000]})
         prompt = server.get("/apply-template", {"messages": USER["messages"]})["prompt"]
         assert prompt.startswith("<|im_start|>user\nOnce upon a time"), prompt
+        without = server.get("/apply-template", {"messages": USER["messages"],
+                                                 "add_generation_prompt": False})["prompt"]
+        equal(without + "<|im_start|>assistant\n", prompt)
 
 
 # ---- Answers ----
