@@ -262,8 +262,8 @@ static int load(wick_device *device, wick_source source, const wick_model_desc *
     return status == WICK_OK ? CLI_OK : cli_report_file(&error, path, vocabulary_hint(path));
 }
 
-static wick_model_desc model_desc(const cli_engine_options *options,
-                                  const wick_session_desc *sessions) {
+wick_model_desc cli_engine_model_desc(const cli_engine_options *options,
+                                      const wick_session_desc *sessions) {
     return (wick_model_desc){.no_map = options->no_map,
                              .device_layers = options->device_layers,
                              .sessions = sessions,
@@ -276,7 +276,7 @@ int cli_engine_load(const cli_engine *engine, const cli_engine_options *options,
     wick_error error = {0};
     wick_source source = {0};
     if (wick_source_files(&path, 1, &source, &error) != WICK_OK) return cli_report(&error, NULL);
-    const wick_model_desc desc = model_desc(options, sessions);
+    const wick_model_desc desc = cli_engine_model_desc(options, sessions);
     return load(engine->device, source, &desc, path, model);
 }
 
@@ -311,6 +311,14 @@ static int load_draft(cli_engine *engine, const cli_engine_options *options,
     return code == CLI_OK ? cli_engine_load(engine, options, sessions, path, &engine->draft) : code;
 }
 
+int cli_engine_open_device(cli_engine *engine, const cli_engine_options *options) {
+    *engine = (cli_engine){0};
+    cli_watch_interrupt();
+    const int code = open_device(engine, options);
+    if (code != CLI_OK) cli_engine_close(engine);
+    return code;
+}
+
 int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
                     const wick_session_desc *sessions, const char *path) {
     *engine = (cli_engine){0};
@@ -325,7 +333,7 @@ int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
     else if (wick_source_files(&path, 1, &source, &error) != WICK_OK)
         return cli_report_file(&error, path, NULL);
     code = open_device(engine, options);
-    const wick_model_desc desc = model_desc(options, sessions);
+    const wick_model_desc desc = cli_engine_model_desc(options, sessions);
     if (code == CLI_OK)
         code = load(engine->device, source, &desc, path, &engine->model);
     else

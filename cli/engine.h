@@ -50,6 +50,10 @@ int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
 /* Another model on the same device, for wick_model_close before the engine is closed. */
 int cli_engine_load(const cli_engine *engine, const cli_engine_options *options,
                     const wick_session_desc *sessions, const char *path, wick_model **model);
+/* The device alone; models are loaded later, as the desc says. */
+int cli_engine_open_device(cli_engine *engine, const cli_engine_options *options);
+wick_model_desc cli_engine_model_desc(const cli_engine_options *options,
+                                      const wick_session_desc *sessions);
 void cli_engine_close(cli_engine *engine);
 
 /* What to do about a failed step of a session, for cli_report_step. */

@@ -18,12 +18,12 @@
 typedef struct serve_options {
     cli_engine_options engine; /* these two first, see sampling.h */
     cli_sampling_options sampling;
-    const char *model, *host, *socket, *alias, *tags, *compiled, *chat_template, *key_file;
+    const char *model, *models, *host, *socket, *alias, *tags, *compiled, *chat_template, *key_file;
     const char *origins, *hosts, *certificate, *private_key, *slot_folder, *prefix_cache;
     cli_texts keys;
     int pooling, reasoning, reasoning_format;
     bool context_shift, metrics, no_slots, reranks, logs_requests;
-    uint32_t n_keep, ping_interval;
+    uint32_t n_keep, ping_interval, idle_seconds;
     uint32_t port, n_parallel, context_length, max_tokens, max_queue, timeout;
 } serve_options;
 
@@ -41,16 +41,27 @@ static void set_defaults(void *given) {
     o->max_queue = 64;
     o->timeout = 25;
     o->ping_interval = 10;
+    o->idle_seconds = 600;
     o->origins = "*";
 }
 
 #define OFFSET(member) offsetof(serve_options, member)
 static const cli_option table[] = {
     {.argument = "MODEL.gguf",
-     .help = "the model",
+     .help = "the model; none: those that were fetched, loaded when a request names them",
      .kind = &cli_model,
-     .offset = OFFSET(model),
-     .is_required = true},
+     .offset = OFFSET(model)},
+    {.name = "models",
+     .argument = "FOLDER",
+     .help = "in place of a model: each FILE.gguf of a folder, loaded when a request names FILE",
+     .kind = &cli_text,
+     .offset = OFFSET(models)},
+    {.name = "idle",
+     .argument = "SECONDS",
+     .help = "of several models: how long one stays loaded without a request",
+     .kind = &cli_u32,
+     .offset = OFFSET(idle_seconds),
+     .most = INT32_MAX},
     {.name = "host",
      .argument = "ADDRESS",
      .help = "where it listens; 0.0.0.0: on every network",
@@ -279,21 +290,14 @@ static int check_reranker(const cli_engine *engine, const serve_options *o) {
                : CLI_OK;
 }
 
-static int listen_and_serve(const cli_engine *engine, const wick_api_desc *desc,
-                            const cli_server_desc *at) {
-    wick_api *api = NULL;
-    wick_error error = {0};
+static int listen_and_serve(cli_served_models *models, const cli_server_desc *at) {
     char why[320];
-    if (wick_api_open(engine->model, desc, &api, &error) != WICK_OK)
-        return cli_report(&error, NULL);
     cli_server *const server = cli_server_start(at, why, sizeof why);
-    if (server != NULL) {
-        if (!cli_common.quiet) cli_say("Listening at %s", cli_server_address(server));
-        cli_serve_clients(server, api);
-        cli_server_stop(server);
-    }
-    wick_api_close(api);
-    return server != NULL ? CLI_OK : cli_error("%s", why);
+    if (server == NULL) return cli_error("%s", why);
+    if (!cli_common.quiet) cli_say("Listening at %s", cli_server_address(server));
+    cli_serve_clients(server, models);
+    cli_server_stop(server);
+    return CLI_OK;
 }
 
 /* What the options name by files and lists. */
@@ -396,6 +400,39 @@ static cli_server_desc server_desc(const serve_options *o, const parts *p) {
                                                          : NULL};
 }
 
+static int serve_one(const cli_engine *engine, const serve_options *o, const wick_api_desc *desc,
+                     const cli_server_desc *at) {
+    cli_served_models models = {.is_one = true};
+    wick_error error = {0};
+    if (!cli_models_add(&models, "", o->model)) return cli_error("out of memory");
+    models.items[0].model = engine->model;
+    int code = CLI_OK;
+    if (wick_api_open(engine->model, desc, &models.items[0].api, &error) != WICK_OK)
+        code = cli_report(&error, NULL);
+    if (code == CLI_OK) code = listen_and_serve(&models, at);
+    cli_models_close(&models);
+    return code;
+}
+
+static int serve_several(const serve_options *o, const parts *p) {
+    cli_engine engine = {0};
+    const wick_api_desc desc = api_desc(o, p);
+    const cli_server_desc at = server_desc(o, p);
+    cli_served_models models = {.api = desc, .idle_seconds = o->idle_seconds};
+    if (o->model != NULL || o->alias != NULL || o->prefix_cache != NULL ||
+        o->engine.draft != NULL || p->loras->n > 0)
+        return cli_usage_error(&cli_serve, "several models take no MODEL.gguf, --alias, --lora, "
+                                           "--draft or --prefix-cache");
+    int code = cli_models_find(&models, o->models);
+    if (code == CLI_OK) code = cli_engine_open_device(&engine, &o->engine);
+    models.device = engine.device;
+    models.model = cli_engine_model_desc(&o->engine, &desc.session);
+    if (code == CLI_OK) code = listen_and_serve(&models, &at);
+    cli_models_close(&models);
+    cli_engine_close(&engine);
+    return code;
+}
+
 static int open_and_serve(const serve_options *o, parts *p) {
     cli_engine engine = {0};
     cli_engine_options options = o->engine;
@@ -409,7 +446,7 @@ static int open_and_serve(const serve_options *o, parts *p) {
         desc.session.draft = engine.draft;
         cli_print_placement(engine.model);
         cli_load_prefixes(&engine, o->prefix_cache);
-        code = listen_and_serve(&engine, &desc, &at);
+        code = serve_one(&engine, o, &desc, &at);
         cli_save_prefixes(&engine, o->prefix_cache);
     }
     cli_engine_close(&engine);
@@ -420,7 +457,8 @@ static int run(void *given) {
     const serve_options *const o = given;
     parts p = {.n_keys = 0};
     int code = read_parts(o, &p);
-    if (code == CLI_OK) code = open_and_serve(o, &p);
+    const bool has_one = o->model != NULL && o->models == NULL;
+    if (code == CLI_OK) code = has_one ? open_and_serve(o, &p) : serve_several(o, &p);
     free_parts(&p);
     return code;
 }

@@ -18,48 +18,124 @@ typedef struct client client;
 struct client {
     client *next;
     cli_call *call;
-    wick_exchange *exchange;
+    cli_served_model *model;
+    wick_exchange *exchange; /* NULL: the model is being loaded */
     bool has_begun;
 };
 
 typedef struct service {
     cli_server *server;
-    wick_api *api;
+    cli_served_models *models;
     client *clients;
 } service;
 
 static void end_client(client *c) {
     wick_exchange_close(c->exchange);
     cli_call_end(c->call);
+    c->model->n_clients--;
+    c->model->used = time(NULL);
     free(c);
 }
 
-static void take_call(service *s, cli_call *call) {
-    wick_request request = {.method = cli_call_method(call),
-                            .path = cli_call_path(call),
-                            .query = cli_call_query(call),
+static void answer_now(cli_call *call, int status, const char *text, size_t size) {
+    cli_call_begin(call, status, "application/json", false);
+    cli_call_write(call, text, size);
+}
+
+static void refuse(cli_call *call, int status, const char *message) {
+    char text[512];
+    const size_t size = wick_api_error(cli_call_path(call), status, message, text, sizeof text);
+    answer_now(call, status, text, size);
+}
+
+/* False: memory is short. */
+static bool open_exchange(client *c) {
+    wick_request request = {.method = cli_call_method(c->call),
+                            .path = cli_call_path(c->call),
+                            .query = cli_call_query(c->call),
                             .time = (int64_t)time(NULL)};
-    request.body = cli_call_body(call, &request.body_size);
-    client *const made = calloc(1, sizeof *made);
-    if (made != NULL) *made = (client){.call = call, .next = s->clients};
-    if (made == NULL || wick_exchange_open(s->api, &request, &made->exchange, NULL) != WICK_OK) {
-        char text[256];
-        const size_t size = wick_api_error(request.path, 503, "out of memory", text, sizeof text);
-        cli_call_begin(call, 503, "application/json", false);
-        cli_call_write(call, text, size);
+    request.body = cli_call_body(c->call, &request.body_size);
+    return wick_exchange_open(c->model->api, &request, &c->exchange, NULL) == WICK_OK;
+}
+
+static bool is_get_of(const cli_call *call, const char *path) {
+    const char *const method = cli_call_method(call);
+    return (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0) &&
+           strcmp(cli_call_path(call), path) == 0;
+}
+
+/* Of several models. */
+static bool answer_list(const service *s, cli_call *call) {
+    const bool is_ollamas = is_get_of(call, "/api/tags");
+    size_t size = 0;
+    if (s->models->is_one ||
+        (!is_ollamas && !is_get_of(call, "/v1/models") && !is_get_of(call, "/models")))
+        return false;
+    char *const text = cli_models_list(s->models, is_ollamas, &size);
+    if (text != NULL)
+        answer_now(call, 200, text, size);
+    else
+        refuse(call, 503, "out of memory");
+    free(text);
+    cli_call_end(call);
+    return true;
+}
+
+/* The model that a request names: in its body, or /v1/models/NAME. */
+static cli_served_model *find_model(const service *s, const cli_call *call) {
+    static const char models[] = "/v1/models/";
+    wick_json_document *body = NULL;
+    size_t size, n;
+    const char *const path = cli_call_path(call), *const text = cli_call_body(call, &size);
+    if (s->models->is_one) return cli_models_pick(s->models, NULL);
+    if (strncmp(path, models, sizeof models - 1) == 0)
+        return cli_models_pick(s->models, path + sizeof models - 1);
+    if (text == NULL || wick_json_parse(text, size, &body, NULL) != WICK_OK) return NULL;
+    cli_served_model *const found = cli_models_pick(
+        s->models, wick_json_text(wick_json_get(wick_json_root(body), "model"), &n));
+    wick_json_free(body);
+    return found;
+}
+
+static void take_call(service *s, cli_call *call) {
+    if (answer_list(s, call)) return;
+    cli_served_model *const model = find_model(s, call);
+    client *const made = model != NULL ? calloc(1, sizeof *made) : NULL;
+    if (made == NULL) {
+        refuse(call, model == NULL ? 404 : 503,
+               model == NULL ? "there is no model of this name" : "out of memory");
         cli_call_end(call);
-        free(made);
         return;
     }
-    s->clients = made;
+    *made = (client){.call = call, .model = model};
+    model->n_clients++;
+    client **end = &s->clients; /* in the order in which they came */
+    while (*end != NULL) end = &(*end)->next;
+    *end = made;
+    cli_models_want(s->models, model);
+}
+
+/* What comes before there is an exchange. True: the call has had its answer. */
+static bool open_client(client *c) {
+    const cli_served_model *const model = c->model;
+    if (model->loading != NULL) return false;
+    if (model->api != NULL && open_exchange(c)) return false;
+    if (model->api != NULL)
+        refuse(c->call, 503, "out of memory");
+    else
+        refuse(c->call, model->error.status == WICK_ERR_OUT_OF_MEMORY ? 503 : 500,
+               model->error.message);
+    return true;
 }
 
 /* What there is of the answer goes to the client. True: it is over, or the client is gone. */
 static bool serve_client(client *c) {
     enum { MOST_WAITING = 64 * 1024 };
     size_t size;
-    const bool is_over = wick_exchange_is_over(c->exchange);
     if (cli_call_is_gone(c->call)) return true;
+    if (c->exchange == NULL && open_client(c)) return true;
+    if (c->exchange == NULL) return false;
+    const bool is_over = wick_exchange_is_over(c->exchange);
     const char *const bytes = wick_exchange_take(c->exchange, &size);
     const int status = wick_exchange_status(c->exchange);
     if (!c->has_begun && status != 0) {
@@ -93,21 +169,26 @@ static void serve_all(service *s) {
         for (int n = 0; n < MOST_CALLS && (call = cli_server_take(s->server, wait)) != NULL;
              n++, wait = 0)
             take_call(s, call);
-        const bool is_idle = wick_api_step(s->api) != WICK_PENDING;
+        serve_clients(s); /* so that the step has what has just come */
+        const bool is_idle = !cli_models_step(s->models);
         serve_clients(s);
         wait = is_idle ? IDLE_MS : 0;
     }
     while (s->clients != NULL) {
         client *const c = s->clients;
         s->clients = c->next;
-        wick_exchange_end(c->exchange, "the server is shutting down");
-        (void)serve_client(c);
+        if (c->exchange != NULL) {
+            wick_exchange_end(c->exchange, "the server is shutting down");
+            (void)serve_client(c);
+        } else {
+            refuse(c->call, 503, "the server is shutting down");
+        }
         end_client(c);
     }
 }
 
-void cli_serve_clients(cli_server *server, wick_api *api) {
-    service s = {.server = server, .api = api};
+void cli_serve_clients(cli_server *server, cli_served_models *models) {
+    service s = {.server = server, .models = models};
     serve_all(&s);
 }
 

@@ -2,12 +2,11 @@
 #ifndef WICK_CLI_SERVE_CLIENTS_H
 #define WICK_CLI_SERVE_CLIENTS_H
 
+#include "serve_models.h"
 #include "server.h"
 
-#include <wick/api.h>
-
 /* Until a signal comes (interrupt.h); every answer is ended then. */
-void cli_serve_clients(cli_server *server, wick_api *api);
+void cli_serve_clients(cli_server *server, cli_served_models *models);
 
 /* A line of JSON on standard error for a request, without its body or with it. */
 void cli_log_request(const cli_served *served);

@@ -35,7 +35,8 @@ class Server:
     """One that listens at a free port, until the end of a with block."""
 
     def __init__(self, *options, model=MODEL):
-        self.process = start("serve", model, "--port", 0, "-t", 1, "--alias", "tales", *options)
+        one = [model, "--alias", "tales"] if model else []
+        self.process = start("serve", *one, "--port", 0, "-t", 1, *options)
         line = self.process.stderr.readline().decode()
         assert line.startswith("Listening at http://127.0.0.1:"), line
         self.port = int(line.rsplit(":", 1)[1])
@@ -473,6 +474,30 @@ def test_embeddings():
             server.refuses(400, word, path=path, body=body)
 
 
+# ---- Several models ----
+
+def test_several_models():
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("one", "two"):
+            os.symlink(MODEL, os.path.join(folder, name + ".gguf"))
+        Path(folder, "bad.gguf").write_bytes(b"GGUF")
+        with Server("--models", folder, "--idle", 0, model=None) as server:
+            def states():
+                return {m["id"]: m["status"] for m in server.get("/v1/models")["data"]}
+            equal(states(), {"bad": "unloaded", "one": "unloaded", "two": "unloaded"})
+            texts = [server.get(CHAT, {**USER, "model": name}) for name in ("one", "two")]
+            equal([t["model"] for t in texts], ["one", "two"])
+            equal(text_of(texts[0]), text_of(texts[1]))
+            server.refuses(404, "no model", body={**USER, "model": "three"})
+            server.refuses(404, "no model", body=USER)
+            server.refuses(500, body={**USER, "model": "bad"})
+            equal(server.get("/v1/models/one")["id"], "one")
+            with reading(server, {**LONG, "model": "two"}):
+                assert text_of(server.get(CHAT, {**USER, "model": "one"}))
+            wait_until(lambda: set(states().values()) == {"unloaded"})
+            equal(server.get(CHAT, {**USER, "model": "one"})["model"], "one")
+
+
 # ---- What llama-server has besides ----
 
 def test_logprobs_of_completions():
@@ -801,8 +826,8 @@ def wait_until(condition):
 
 
 def test_queue():
-    with Server("--parallel", 1, "--max-queue", 1) as server:
-        with reading(server), contextlib.ExitStack() as waiting:
+    with Server("--parallel", 1, "--max-queue", 1, "--context-shift") as server:
+        with reading(server, {**LONG, "max_tokens": -1}), contextlib.ExitStack() as waiting:
             second = server.connect()
             waiting.callback(second.close)
             second.request("POST", CHAT, json.dumps(USER))

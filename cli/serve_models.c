@@ -1,0 +1,210 @@
+/* serve_models.c: see serve_models.h. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "serve_models.h"
+
+#include "cli.h"
+#include "json_out.h"
+#include "store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- What there is ---- */
+
+bool cli_models_add(cli_served_models *models, const char *name, const char *path) {
+    cli_served_model *const grown = realloc(models->items, (models->n + 1) * sizeof *grown);
+    if (grown == NULL) return false;
+    models->items = grown;
+    cli_served_model *const model = &grown[models->n];
+    *model = (cli_served_model){.name = strdup(name), .path = strdup(path)};
+    if (model->name != NULL && model->path != NULL) {
+        models->n++;
+        return true;
+    }
+    free(model->name);
+    free(model->path);
+    return false;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const cli_served_model *)a)->name, ((const cli_served_model *)b)->name);
+}
+
+/* The first part of a model stands for all of it. */
+static int add_file(cli_served_models *models, const char *folder, const char *file) {
+    cli_part part;
+    cli_path slashed, path;
+    char name[256];
+    if (!cli_part_parse(file, &part) || part.index != 1 || part.stem >= sizeof name) return CLI_OK;
+    memcpy(name, file, part.stem);
+    name[part.stem] = '\0';
+    if (!cli_path_join(folder, "/", &slashed) || !cli_path_join(slashed.text, file, &path))
+        return CLI_FAILURE;
+    return cli_models_add(models, name, path.text) ? CLI_OK : cli_error("out of memory");
+}
+
+static int find_in_folder(cli_served_models *models, const char *folder) {
+    DIR *const files = opendir(folder);
+    if (files == NULL) return cli_error("cannot read '%s': %s", folder, strerror(errno));
+    int code = CLI_OK;
+    for (const struct dirent *file; code == CLI_OK && (file = readdir(files)) != NULL;)
+        code = add_file(models, folder, file->d_name);
+    closedir(files);
+    if (code == CLI_OK && models->n == 0) return cli_error("'%s' holds no FILE.gguf", folder);
+    return code;
+}
+
+static int find_fetched(cli_served_models *models) {
+    cli_stored_models stored = {0};
+    int code = cli_store_list(&stored);
+    for (size_t i = 0; code == CLI_OK && i < stored.n; i++) {
+        const cli_stored_model *const item = &stored.items[i];
+        cli_path path;
+        if (item->n_here < item->n_parts) continue;
+        code = cli_store_path(item->name, &path);
+        if (code == CLI_OK && !cli_models_add(models, item->name, path.text))
+            code = cli_error("out of memory");
+    }
+    cli_store_free(&stored);
+    if (code == CLI_OK && models->n == 0)
+        return cli_error("no model was fetched: name a file, or fetch one by 'wick pull'");
+    return code;
+}
+
+int cli_models_find(cli_served_models *models, const char *folder) {
+    const int code = folder != NULL ? find_in_folder(models, folder) : find_fetched(models);
+    if (code == CLI_OK) qsort(models->items, models->n, sizeof *models->items, by_name);
+    return code;
+}
+
+cli_served_model *cli_models_pick(const cli_served_models *models, const char *name) {
+    if (models->is_one) return &models->items[0];
+    for (size_t i = 0; i < models->n; i++)
+        if (name != NULL && strcmp(models->items[i].name, name) == 0) return &models->items[i];
+    return NULL;
+}
+
+static void write_model(cli_json *json, const cli_served_model *model, bool is_ollamas) {
+    const char *const state = model->api != NULL       ? "loaded"
+                              : model->loading != NULL ? "loading"
+                                                       : "unloaded";
+    cli_json_open(json, '{');
+    cli_json_put_string(json, is_ollamas ? "name" : "id", model->name);
+    cli_json_put_string(json, is_ollamas ? "model" : "object", is_ollamas ? model->name : "model");
+    if (!is_ollamas) {
+        cli_json_put_unsigned(json, "created", 0);
+        cli_json_put_string(json, "owned_by", "wick");
+        cli_json_put_string(json, "status", state);
+    }
+    cli_json_close(json, '}');
+}
+
+char *cli_models_list(const cli_served_models *models, bool is_ollamas, size_t *size) {
+    char *text = NULL;
+    FILE *const out = open_memstream(&text, size);
+    if (out == NULL) return NULL;
+    cli_json json = {.out = out, .is_line = true};
+    cli_json_open(&json, '{');
+    if (!is_ollamas) cli_json_put_string(&json, "object", "list");
+    cli_json_key(&json, is_ollamas ? "models" : "data");
+    cli_json_open(&json, '[');
+    for (size_t i = 0; i < models->n; i++) write_model(&json, &models->items[i], is_ollamas);
+    cli_json_close(&json, ']');
+    cli_json_close(&json, '}');
+    fclose(out);
+    return text;
+}
+
+/* ---- Loading and closing ---- */
+
+static void close_model(cli_served_model *model) {
+    wick_api_close(model->api);
+    wick_model_close(model->model);
+    model->api = NULL;
+    model->model = NULL;
+}
+
+/* Clients learn that it failed, the server's owner learns why: the sentence has a path. */
+static void report(cli_served_model *model) {
+    if (model->api != NULL || model->loading != NULL) return;
+    cli_warn("'%s' is not loaded: %s", model->name, model->error.message);
+    snprintf(model->error.message, sizeof model->error.message, "the model cannot be loaded");
+}
+
+void cli_models_want(cli_served_models *models, cli_served_model *model) {
+    const char *const path = model->path;
+    wick_source source = {0};
+    if (model->api != NULL || model->loading != NULL) return;
+    model->error = (wick_error){.status = WICK_OK};
+    if (wick_source_files(&path, 1, &source, &model->error) == WICK_OK)
+        (void)wick_model_open_start(models->device, source, &models->model, &model->loading,
+                                    &model->error);
+    report(model);
+}
+
+/* The one that was used the longest ago, of those that no client waits for. */
+static cli_served_model *find_idle(const cli_served_models *models) {
+    cli_served_model *found = NULL;
+    for (size_t i = 0; i < models->n; i++) {
+        cli_served_model *const model = &models->items[i];
+        if (model->api != NULL && model->n_clients == 0 &&
+            (found == NULL || model->used < found->used))
+            found = model;
+    }
+    return found;
+}
+
+/* Where memory is short, an idle model makes room for it. */
+static void finish_loading(cli_served_models *models, cli_served_model *model) {
+    wick_api_desc desc = models->api;
+    desc.name = model->name;
+    desc.path = model->path;
+    wick_status status = wick_model_open_finish(model->loading, &model->model, &model->error);
+    model->loading = NULL;
+    if (status == WICK_OK) {
+        status = wick_api_open(model->model, &desc, &model->api, &model->error);
+        if (status != WICK_OK) close_model(model);
+    }
+    cli_served_model *const idle = find_idle(models);
+    if (status != WICK_ERR_OUT_OF_MEMORY || idle == NULL) return;
+    close_model(idle);
+    cli_models_want(models, model);
+}
+
+bool cli_models_step(cli_served_models *models) {
+    const time_t now = time(NULL);
+    bool is_busy = false;
+    for (size_t i = 0; i < models->n; i++) {
+        cli_served_model *const model = &models->items[i];
+        if (model->loading != NULL) {
+            is_busy = true;
+            if (wick_model_open_poll(model->loading, NULL) == WICK_PENDING) continue;
+            finish_loading(models, model);
+            report(model);
+        } else if (model->api != NULL) {
+            is_busy |= wick_api_step(model->api) == WICK_PENDING;
+            if (!models->is_one && model->n_clients == 0 &&
+                now - model->used > (time_t)models->idle_seconds)
+                close_model(model);
+        }
+    }
+    return is_busy;
+}
+
+void cli_models_close(cli_served_models *models) {
+    for (size_t i = 0; i < models->n; i++) {
+        cli_served_model *const model = &models->items[i];
+        wick_model *loaded = NULL;
+        if (model->loading != NULL) (void)wick_model_open_finish(model->loading, &loaded, NULL);
+        wick_model_close(loaded);
+        if (models->is_one) model->model = NULL; /* its owner's */
+        close_model(model);
+        free(model->name);
+        free(model->path);
+    }
+    free(models->items);
+    *models = (cli_served_models){0};
+}
