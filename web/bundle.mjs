@@ -14,7 +14,7 @@ const ENTRIES = {
   "service-worker": "service-worker",
 };
 /** What needs nothing of an engine but calls of its objects: one file for both. */
-const CLIENTS = { "openai": "openai" };
+const CLIENTS = { "openai": "openai", "prompt-api": "prompt-api" };
 const CPU_ENTRIES = {
   "cpu": "wick", "cpu-worker": "worker", "cpu-threads-worker": "threads-worker",
   "cpu-service-worker": "service-worker",

@@ -31,7 +31,7 @@ const ENGINE = /^(?!cpu|openai|prompt-api).*\.js$/;
 /** The most that an engine may have by brotli: its module without threads, and all its scripts. */
 const ENGINES = [
   { module: "wick.wasm", isScript: ENGINE, limit: 400_000 },
-  { module: "wick-api.wasm", isScript: WITH_CLIENTS, limit: 425_000 },
+  { module: "wick-api.wasm", isScript: WITH_CLIENTS, limit: 440_000 },
   { module: "wick-cpu.wasm", isScript: /^cpu.*\.js$/, limit: 345_000 },
   { module: "wick-tensors.wasm", isScript: ENGINE, limit: 516_000 },
   { module: "wick-cpu-tensors.wasm", isScript: /^cpu.*\.js$/, limit: 450_000 },
@@ -119,6 +119,9 @@ import { Wick as StaticWick, WickError as StaticError } from "libwick/service-wo
 import { Wick as StaticCpuWick } from "libwick/cpu/service-worker";
 import { OpenAI } from "libwick/openai";
 export const client = new OpenAI({ fetch });
+import { promptApi, type LanguageModelSession } from "libwick/prompt-api";
+export const create = (wick: Wick): Promise<LanguageModelSession> =>
+  promptApi((options) => wick.load("model.gguf", options)).create();
 if (StaticError !== WickError) throw new Error("two of a kind");
 const opened = [Wick.open({ backend: "cpu" }), CpuWick.open(), StaticWick.open({ backend: "cpu" }),
                 StaticCpuWick.open()];
@@ -159,7 +162,7 @@ test("what npm packs is installed, compiled against and run", async (t) => {
     run(web, "npm", "pack", "--json", "--pack-destination", folder));
   assert.ok(files.some(({ path }) => path === "LICENSE"));
   for (const name of ["wick.d.ts", "wick.js", "service-worker.js", "cpu-service-worker.js",
-                      "worker.js", "threads-worker.js", "openai.js", "cpu.js", "cpu-worker.js",
+                      "worker.js", "threads-worker.js", "openai.js", "prompt-api.js", "cpu.js", "cpu-worker.js",
                       "cpu-threads-worker.js", ...MODULES])
     assert.ok(files.some(({ path }) => path === `dist/${name}`), name);
   assert.ok(files.every(({ path }) => /^(package.json|README.md|LICENSE|dist\/.*)$/.test(path)));
