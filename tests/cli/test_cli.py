@@ -578,8 +578,9 @@ OPTIONS = {
                "no-fusion no-map low-memory",
     "perplexity": "file tokens context skip kl json " + ENGINE,
     "quantize": "imatrix threads force lora",
-    "serve": "host port socket parallel max-queue context max-tokens context-shift keep alias tags "
-             "template chat-template reasoning reasoning-format rerank pooling api-key "
+    "serve": "models idle host port socket parallel max-queue context max-tokens context-shift "
+             "keep alias tags template chat-template "
+             "reasoning reasoning-format rerank pooling api-key "
              "api-key-file cors-origins allowed-hosts tls-cert tls-key slot-save-path no-slots "
              "metrics log-requests sse-ping-interval timeout prefix-cache speculate draft "
              + SAMPLING + ENGINE,
