@@ -129,8 +129,8 @@ if(WICK_SANITIZE)
     endforeach()
 endif()
 
-# Pages download the module. The preset compiles it for size; what neither computes nor splits texts
-# into tokens nor brings weights into their layouts is made smaller still, whatever it costs.
+# Pages download the module. The preset compiles it for size; what neither computes nor merges
+# tokens nor brings weights into their layouts is made smaller still, whatever it costs.
 if(WICK_WASM)
     foreach(layer grammar sample chat format source backend webgpu tensor ops model llm judge api
             train finetune verify)
@@ -139,8 +139,10 @@ if(WICK_WASM)
     # Nearly everything that cpu/ref reads and writes comes through here.
     set_source_files_properties(${PROJECT_SOURCE_DIR}/src/backend/row.c PROPERTIES
         COMPILE_OPTIONS -Os)
-    file(GLOB jinja CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/text/jinja/*.c)
-    set_source_files_properties(${jinja} PROPERTIES COMPILE_OPTIONS -Oz)
+    file(GLOB small CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/text/jinja/*.c
+        ${PROJECT_SOURCE_DIR}/src/core/json*.c ${PROJECT_SOURCE_DIR}/src/quant/decode_*.c
+        ${PROJECT_SOURCE_DIR}/src/text/tokenize/cut*.c)
+    set_source_files_properties(${small} PROPERTIES COMPILE_OPTIONS -Oz)
 else()
     target_link_libraries(wick_core INTERFACE m)
     target_link_libraries(wick_sys INTERFACE Threads::Threads ${CMAKE_DL_LIBS})

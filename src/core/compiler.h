@@ -48,6 +48,13 @@ enum { WK_RED_ZONE = 0 };
 #define WK_INLINE_FOR_TENSORS WK_INLINE
 #endif
 
+/* What is there for tests in C. */
+#ifdef __wasm__
+#define WK_NOT_IN_PAGES(...)
+#else
+#define WK_NOT_IN_PAGES(...) __VA_ARGS__
+#endif
+
 /* A kernel that is compiled for each of its constant arguments. Under the address sanitizer, where
  * speed is not the point, it is one function for all: its file compiles in 2 s instead of 16. */
 #ifdef WK_ADDRESS_SANITIZER

@@ -23,7 +23,7 @@ static const entry entries[] = {
     {WICK_BACKEND_OPENCL, "opencl", NULL, true},
     {WICK_BACKEND_WEBGPU, "webgpu", &wk_backend_webgpu, true},
     {WICK_BACKEND_CPU, "cpu", &wk_backend_cpu, true},
-    {WICK_BACKEND_NULL, "null", &wk_backend_null, false},
+    WK_NOT_IN_PAGES({WICK_BACKEND_NULL, "null", &wk_backend_null, false}, ) /* ends the list */
 };
 
 static wick_status available(const entry *e, const wick_device_desc *desc, wick_error *err) {
