@@ -226,9 +226,10 @@ static wick_status start_parts(wk_runner *runner) {
 static wick_status start_batch(wk_runner *runner) {
     runner->has_begun = false;
     runner->begun_ns = wk_clock_ns();
-    wk_runner_keep_rows(runner);
     WK_TRY(wk_batch_choose(runner));
-    return runner->n_parts > 0 ? start_parts(runner) : WICK_OK;
+    if (runner->n_parts == 0) return WICK_OK;
+    wk_runner_keep_rows(runner); /* not before: without memory they are lost */
+    return start_parts(runner);
 }
 
 /* WICK_OK: the last stage has run. */
@@ -269,6 +270,10 @@ static void end_part(wk_runner *runner, const wk_part *part, wick_status status)
     const bool is_due = part->n == wk_sequence_until_snapshot(s);
     s->has_result = true;
     s->n_cached = part->first + part->n;
+    if (s->n_cached > s->n_reached) {
+        runner->has_progress = true;
+        s->n_reached = s->n_cached;
+    }
     const uint32_t n_known = part->waiting.n - part->waiting.n_ahead;
     s->n_ahead = part->n > n_known ? part->n - n_known : 0;
     s->result = (wk_result){.end = s->n_cached,
@@ -304,9 +309,10 @@ static bool make_smaller(wk_runner *runner) {
     return runner->n_parts > 1 || (n_rows > 1 && !runner->desc.is_whole);
 }
 
-/* Step by step back to any size. */
+/* Step by step back to any size, for each batch that reached further than any before: what is
+ * computed again after a failure must not lead to the same failure. */
 static void make_larger(wk_runner *runner) {
-    if (runner->most_rows == 0) return;
+    if (runner->most_rows == 0 || !runner->has_progress) return;
     runner->most_rows += runner->most_rows / 8 + 1;
     if (runner->most_rows > WK_MAX_CHUNK) runner->most_rows = 0;
 }
@@ -337,6 +343,7 @@ static void end_batch(wk_runner *runner, wick_status status) {
     if (status == WICK_OK) note_cost(runner);
     const bool is_lost = wk_runner_is_loss(runner, status);
     const bool runs_again = is_lost || (status < 0 && make_smaller(runner));
+    runner->has_progress = false;
     for (uint32_t i = 0; i < runner->n_parts; i++)
         end_part(runner, &runner->parts[i], runs_again ? WICK_PENDING : status);
     runner->n_parts = 0;

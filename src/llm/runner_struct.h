@@ -36,6 +36,7 @@ struct wk_sequence {
     wk_choice choice;
 
     uint32_t n_cached;
+    uint32_t n_reached;    /* most tokens that were in the cache since its text was shortened */
     uint32_t n_ahead;      /* of these, the last ones are guesses */
     uint32_t n_backed_up;  /* positions that the state in its second slot has seen */
     bool has_no_guesses;   /* a batch with some has failed */
@@ -105,6 +106,7 @@ struct wk_runner {
     wk_part parts[WK_MAX_PARTS]; /* of the batch that is running, or is being made up */
     uint32_t n_parts;
     uint32_t most_rows; /* of a batch, after one that failed; 0: no limit */
+    bool has_progress;  /* the last batch reached further into a text than any before */
     uint64_t n_batches, begun_ns;
     uint64_t costs[WK_COST_CLASSES]; /* see wk_sequence_costs */
     bool is_running;
