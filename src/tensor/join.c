@@ -14,7 +14,10 @@
 #include <assert.h>
 #include <string.h>
 
-enum { WINDOW = 24 }; /* ops between the first and the last of those that become one */
+enum {
+    WINDOW = 24,    /* ops between the first and the last of those that become one */
+    MOST_ROWS = 64, /* of products: with more, what a dispatch costs no longer matters */
+};
 
 static int n_views(const wk_op *op) { return op->n_dst + op->n_src; }
 
@@ -341,10 +344,17 @@ static void find_heads(wk_plan *plan, size_t i, wick_tensor *const *outputs, siz
     (void)join_row(plan, WK_OPS_HEADS, i - 2);
 }
 
+static bool has_few_rows(const wk_plan *plan) {
+    for (size_t i = 0; i < plan->n_ops; i++)
+        if (plan->ops[i].code == WK_OP_LINEAR && wk_dst(&plan->ops[i], 0)->extent[0] > MOST_ROWS)
+            return false;
+    return true;
+}
+
 wick_status wk_plan_join(wk_plan *plan, wick_tensor *const *outputs, size_t n_outputs) {
     const wick_device *const device = plan->device;
     if (device->desc.verify || device->desc.fusion == WICK_FUSION_OFF || plan->falls_back ||
-        !device->backend->joins_products || !device->backend->find_joint)
+        !device->backend->joins_products || !device->backend->find_joint || !has_few_rows(plan))
         return WICK_OK;
     WK_TRY(find_products(plan, outputs, n_outputs));
     for (size_t i = 0; i < plan->n_ops; i++) {
