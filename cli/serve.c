@@ -350,14 +350,6 @@ static wick_session_desc session_desc(const serve_options *o, const parts *p) {
                                .n_keep = o->n_keep};
 }
 
-static const char *chat_template(const serve_options *o, const parts *p) {
-    static const char chatml[] =
-        "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}"
-        "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
-    if (o->chat_template != NULL && strcmp(o->chat_template, "chatml") == 0) return chatml;
-    return o->chat_template != NULL ? o->chat_template : p->compiled.text;
-}
-
 static wick_api_desc api_desc(const serve_options *o, const parts *p) {
     enum { NONE = 1 };
     static const int thinking[] = {0, 1, -1};
@@ -369,7 +361,7 @@ static wick_api_desc api_desc(const serve_options *o, const parts *p) {
         .tags = p->tags.items,
         .n_tags = p->tags.n,
         .session = session_desc(o, p),
-        .chat_template = chat_template(o, p),
+        .chat_template = o->chat_template != NULL ? o->chat_template : p->compiled.text,
         .n_parallel = o->n_parallel,
         .max_queue = o->max_queue,
         .loras = p->api_loras,

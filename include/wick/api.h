@@ -48,8 +48,9 @@ typedef struct wick_api_desc {
     size_t n_tags;
     /* What a request does not say: sampler, context, max_tokens ...; logits must be NONE. */
     wick_session_desc session;
-    const char *chat_template; /* NULL: the model's own; where it has none, ChatML */
-    uint32_t n_parallel;       /* texts that are generated at once; 0: 4 */
+    /* The text of one, or "chatml". NULL: the model's own; where it has none, ChatML. */
+    const char *chat_template;
+    uint32_t n_parallel; /* texts that are generated at once; 0: 4 */
     uint32_t max_queue; /* requests that may wait for their turn; 0: 64; more are answered by 503 */
     const wick_api_lora *loras; /* [n_loras], at most 8 */
     size_t n_loras;

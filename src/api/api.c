@@ -8,13 +8,14 @@
 
 /* ---- The API of a model ---- */
 
-/* Where a model's file has no template (as llama-server does). */
+/* Also where a model's file has no template (as llama-server does). */
 static const char chatml[] =
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}"
     "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
 
 static wick_status open_templates(wick_api *api, const char *given, wick_error *err) {
     api->has_own_template = given != NULL;
+    if (given && strcmp(given, "chatml") == 0) given = chatml;
     if (given) return wick_template_parse(given, strlen(given), &api->plain, err);
     wick_error own = {.status = WICK_OK};
     if (wick_model_template(api->model, NULL, &api->plain, &own) == WICK_ERR_NOT_FOUND)

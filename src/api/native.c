@@ -112,14 +112,18 @@ static uint32_t slot_of(const wk_choice *choice) {
     return choice->slot ? (uint32_t)(choice->slot - choice->exchange->api->slots) : 0;
 }
 
+static void open_text(wick_exchange *x, wk_choice *choice, wk_str text) {
+    wk_write_open(&x->part, '{');
+    wk_write_put_whole(&x->part, "index", choice->index);
+    wk_write_put_string(&x->part, "content", text);
+    write_tokens(choice);
+}
+
 /* The last event of a stream, or the answer; text: what it holds. */
 static void write_end_of(wk_choice *choice, wk_str text) {
     wick_exchange *const x = choice->exchange;
     wk_strbuf *const to = &x->part;
-    wk_write_open(to, '{');
-    wk_write_put_whole(to, "index", choice->index);
-    wk_write_put_string(to, "content", text);
-    write_tokens(choice);
+    open_text(x, choice, text);
     wk_write_put_whole(to, "id_slot", slot_of(choice));
     wk_write_raw(to, "\"stop\":true,\"has_new_line\":");
     wk_strbuf_text(to, choice->has_newline ? "true" : "false");
@@ -145,10 +149,7 @@ static void write_end_of(wk_choice *choice, wk_str text) {
 static void open_event(wk_choice *choice, wk_str text) {
     wick_exchange *const x = choice->exchange;
     wk_strbuf *const to = &x->part;
-    wk_write_open(to, '{');
-    wk_write_put_whole(to, "index", choice->index);
-    wk_write_put_string(to, "content", text);
-    write_tokens(choice);
+    open_text(x, choice, text);
     wk_write_raw(to, "\"stop\":false");
     wk_write_put_whole(to, "id_slot", slot_of(choice));
     wk_write_put_whole(to, "tokens_evaluated", choice->prompt->n);

@@ -5,9 +5,9 @@
 
 // --- Chat completions ---
 
-/** What all requests for text may say; `docs/serve.md` lists more. */
+/** What all requests for text may say; `docs/server.md` lists more. */
 export interface GenerationParams {
-  /** The model answers that there is, whatever its name. */
+  /** Any name: the one model that is loaded answers. */
   model?: string | null;
   temperature?: number | null;
   top_p?: number | null;

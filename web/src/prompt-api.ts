@@ -60,7 +60,7 @@ export interface PromptOptions {
   signal?: AbortSignal;
   /** The answer is JSON of this schema; no tools are called meanwhile. */
   responseConstraint?: object;
-  /** The model is not told of the schema. */
+  /** The schema is not described to the model. */
   omitResponseConstraintInput?: boolean;
 }
 
@@ -261,7 +261,7 @@ export class LanguageModelSession extends EventTarget {
       + `context holds ${this.#quota}`), { requested, quota: this.#quota });
   }
 
-  /** What is added, with what the model is told of the constraint. */
+  /** The messages of an input; the last one of the user also describes the constraint. */
   #toRead(input: PromptInput, { responseConstraint, omitResponseConstraintInput }: PromptOptions):
   ChatMessage[] {
     const given = messagesOf(input);
