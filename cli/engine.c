@@ -268,6 +268,7 @@ wick_model_desc cli_engine_model_desc(const cli_engine_options *options,
                              .device_layers = options->device_layers,
                              .sessions = sessions,
                              .no_warm_up = options->no_warm_up,
+                             .cache_limit = options->cache_limit,
                              .low_memory = options->low_memory};
 }
 

@@ -20,6 +20,7 @@ typedef struct cli_engine_options {
     const char *draft;     /* path of a draft model; NULL: none */
     int32_t device_layers; /* as in wick_model_desc */
     uint64_t gpu_memory;   /* bytes; 0: all there is */
+    uint64_t cache_limit;  /* as in wick_model_desc */
     cli_texts adapters;    /* of the model that cli_engine_open loads */
     bool strict, verify, profile, no_fusion;
     bool debug, no_map, low_memory, no_warm_up, no_kernel_cache, as_gpu;

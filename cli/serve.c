@@ -153,6 +153,12 @@ static const cli_option table[] = {
      .kind = &cli_u32,
      .offset = OFFSET(n_keep),
      .most = INT32_MAX},
+    {.name = "cache-limit",
+     .argument = "BYTES",
+     .help = "most memory for what texts leave in the cache, such as 500M or 2G; else a quarter of "
+             "what is free",
+     .kind = &cli_size,
+     .offset = OFFSET(engine.cache_limit)},
     CLI_PREFIX_CACHE(serve_options, prefix_cache),
     {.name = "slot-save-path",
      .argument = "FOLDER",

@@ -15,10 +15,13 @@
 
 static int listen_at(const struct sockaddr *address, socklen_t size) {
     const int listener = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const int yes = 1;
+    const int yes = 1, unread = 64 * 1024;
     if (listener < 0) return -1;
     if (address->sa_family != AF_UNIX)
         setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    /* Of connections, which have it from here: else the system keeps megabytes of an answer that a
+     * client does not read, and its text goes on for as long. */
+    setsockopt(listener, SOL_SOCKET, SO_SNDBUF, &unread, sizeof unread);
     if (bind(listener, address, size) == 0 && listen(listener, SOMAXCONN) == 0) return listener;
     const int why = errno;
     close(listener);

@@ -582,8 +582,8 @@ OPTIONS = {
              "keep alias tags template chat-template "
              "reasoning reasoning-format rerank pooling api-key "
              "api-key-file cors-origins allowed-hosts tls-cert tls-key slot-save-path no-slots "
-             "metrics log-requests sse-ping-interval timeout prefix-cache speculate draft "
-             + SAMPLING + ENGINE,
+             "metrics log-requests sse-ping-interval timeout cache-limit prefix-cache "
+             "speculate draft " + SAMPLING + ENGINE,
 }
 # One letter, one meaning.
 LETTERS = {"c": "context|length", "f": "file", "n": "max-tokens|generate", "o": "out",

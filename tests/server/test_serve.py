@@ -950,9 +950,14 @@ def test_socket_of_a_killed_server():
             process.stderr.close()
 
 
-if __name__ == "__main__":
+def run(names):
+    """As main, where the command can serve."""
     built = wick("serve", MODEL, "--host", "256.0.0.1", "--port", "0")
     if b"libmicrohttpd" in built.stderr:
         print("the command was built without libmicrohttpd (libmicrohttpd-dev)")
         sys.exit(77)
-    sys.exit(main(globals()))
+    sys.exit(main(names))
+
+
+if __name__ == "__main__":
+    run(globals())
