@@ -195,7 +195,7 @@ static bool do_help(cli_chat *chat, const char *argument) {
         "A line that ends with \\ continues in the next one, and so does a text from \"\"\" to "
         "\"\"\".",
         0);
-    put_paragraph("Ctrl-C stops an answer; the tabulator key completes commands and paths.", 0);
+    put_paragraph("Ctrl-C stops an answer; Tab completes commands and paths.", 0);
     return false;
 }
 

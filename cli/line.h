@@ -17,7 +17,7 @@ typedef enum cli_line_result {
 
 typedef struct cli_line_desc {
     const char *history;    /* path (copied), see history.h; NULL: of this run alone */
-    const cli_typed *words; /* what the tabulator key completes; must outlive the reader */
+    const cli_typed *words; /* what Tab completes; must outlive the reader */
 } cli_line_desc;
 
 /* Until it is closed, keys that are typed while no line is read are not shown, and wait for the

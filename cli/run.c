@@ -60,7 +60,8 @@ static const cli_option prompt_options[] = {
     {.name = "file",
      .letter = 'f',
      .argument = "FILE",
-     .help = "take the question from a file, every byte of it; -: standard input",
+     .help = "take the question from a file, without its last line end; with --raw every byte of "
+             "it; -: standard input",
      .kind = &cli_in,
      .offset = offsetof(run_options, file)},
     {.name = "raw",
@@ -157,9 +158,12 @@ static const cli_group *const groups[] = {&prompt_group,     &output_group, &cli
                                           &session_group,    &memory_group, &cli_speculation_group,
                                           &cli_engine_group, NULL};
 
-/* `echo text | wick run`: the line's end belongs to echo, not to the prompt. */
+/* `echo text | wick run`: the line's end belongs to echo, or to an editor, not to the prompt. */
 static void drop_line_end(cli_input *input) {
-    if (input->size > 0 && input->text[input->size - 1] == '\n') input->text[--input->size] = '\0';
+    if (input->size == 0 || input->text[input->size - 1] != '\n') return;
+    input->size--;
+    if (input->size > 0 && input->text[input->size - 1] == '\r') input->size--;
+    input->text[input->size] = '\0';
 }
 
 static int read_stdin(const run_options *o, cli_input *prompt) {
@@ -177,6 +181,11 @@ static int read_stdin(const run_options *o, cli_input *prompt) {
     return cli_read_text(default_prompt, prompt);
 }
 
+/* The prompt is text to continue, even where the model has a chat template. */
+static bool is_text(const run_options *o) {
+    return o->raw || o->tokens != NULL || o->load_path != NULL;
+}
+
 /* prompt: text, or ids where --tokens was given. */
 static int read_prompt(const run_options *o, cli_input *prompt) {
     const char *const text = o->prompt != NULL     ? o->prompt
@@ -190,6 +199,7 @@ static int read_prompt(const run_options *o, cli_input *prompt) {
     if (o->file != NULL) {
         const int code = cli_read_file(o->file, prompt);
         if (code != CLI_OK) return code;
+        if (!is_text(o)) drop_line_end(prompt);
     } else if (n_given == 1) {
         return cli_read_text(text, prompt);
     } else {
@@ -201,11 +211,6 @@ static int read_prompt(const run_options *o, cli_input *prompt) {
     return cli_error("the prompt contains a zero byte at %zu; remove it, or pass token ids with "
                      "--tokens ('wick tokenize --file' accepts it)",
                      length);
-}
-
-/* The prompt is text to continue, even where the model has a chat template. */
-static bool is_text(const run_options *o) {
-    return o->raw || o->tokens != NULL || o->load_path != NULL;
 }
 
 static int append_prompt(const run_options *o, const cli_input *prompt, const cli_engine *engine,

@@ -34,6 +34,10 @@ def test_every_way_to_ask():
         for arguments, stdin in (([QUESTION], b""), (["-p", QUESTION], b""), (["-f", file], b""),
                                  ([], QUESTION + "\n"), (["-f", "-"], QUESTION)):
             equal(succeeds("run", model, *arguments, *GREEDILY, stdin=stdin), ANSWER)
+        for end in ("\n", "\r\n"):  # of an editor: not part of the question
+            file.write_bytes((QUESTION + end).encode())
+            equal(succeeds("run", model, "-f", file, *GREEDILY), ANSWER)
+        assert succeeds("run", model, "--raw", "-f", file, *GREEDILY) != ANSWER, "every byte"
         equal(succeeds("run", *GREEDILY, model, QUESTION), ANSWER)
         fails(2, "exclude each other", arguments=["run", model, "a", "-p", "b"])
         fails(2, "'b' is one argument too many", arguments=["run", model, "a", "b"])
