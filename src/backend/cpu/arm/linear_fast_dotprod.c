@@ -1,25 +1,8 @@
-/* arm/linear_fast_dotprod.c: linear with activations as integers, by dot products of signed bytes.
- */
-#include "backend/cpu/arm/linear_fast_neon.h"
+/* arm/linear_fast_dotprod.c: linear with activations as integers, for the block types whose
+ * quants are numbers. */
+#include "backend/cpu/arm/linear_fast_dotprod.h"
 
-#include <stdbool.h>
-
-enum { WIDE_BIAS = 0 };
-
-WK_INLINE w16 w16_dot(w16 sum, b64 quants, w16 x, const bool is_wide) {
-    for (int i = 0; i < SIMD_PARTS; i++) {
-        /* Wide quants become signed by less 128, a flip of the sign; others are below 128. */
-        uint8x16_t q = quants.part[i];
-        if (is_wide) q = veorq_u8(q, vdupq_n_u8(128));
-        const int8x16_t bytes = vreinterpretq_s8_s32(x.part[i]);
-        sum.part[i] = vdotq_s32(sum.part[i], vreinterpretq_s8_u8(q), bytes);
-    }
-    return sum;
-}
-
-#include "backend/cpu/simd/linear_words.h"
-
-#define FAST_FORMATS WK_PANEL_FORMATS
+#define FAST_FORMATS WK_PANEL_LINEAR_FORMATS
 #include "backend/cpu/simd/linear_fast.h"
 
 #define KERNEL(layout, type) FAST_KERNEL(type, dotprod, SIMD_NEEDS | WK_CPU_DOTPROD)
