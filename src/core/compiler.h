@@ -9,11 +9,14 @@
 #define WK_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WK_INLINE static inline __attribute__((always_inline))
 #define wk_prefetch(...) __builtin_prefetch(__VA_ARGS__) /* any address; as the builtin */
+#define WK_OF_ANY_TYPE                                                                             \
+    __attribute__((may_alias)) /* as char: reads what was stored as another type */
 #else
 #define WK_PRINTF(format, first)
 #define WK_UNLIKELY(x) (x)
 #define WK_INLINE static inline
 #define wk_prefetch(address, ...) ((void)(address))
+#define WK_OF_ANY_TYPE
 #endif
 
 /* Memory that no code may touch for now: the address sanitizer reports accesses. WK_RED_ZONE: bytes

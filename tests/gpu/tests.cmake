@@ -63,7 +63,6 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     wick_gpu_test(webgpu_training dawn_lavapipe LABELS gpu)
     wick_gpu_test(webgpu_training wgpu_lavapipe LABELS gpu all)
     wick_gpu_test(test_adapters dawn_lavapipe LABELS gpu)
-    wick_gpu_test(test_adapters wgpu_lavapipe LABELS gpu all)
     foreach(on ${pairs})
         # SwiftShader compiles the models' kernels for more than an hour.
         set(models webgpu_models test_families test_given_rows test_recurrent test_saving
@@ -109,8 +108,7 @@ wick_test(gpu_report_minute LABELS gpu all COMMAND sh tests/gpu/on_webgpu.sh wgp
     tests/gpu/gpu_report.py --minutes 1 PROGRAMS wick gpu_bench)
 
 if(WICK_SANITIZE)
-    wick_test(kernel_check_sanitized LABELS gpu_sanitized all COMMAND ${CMAKE_COMMAND} -E env
-        WICK_GPU_CASES=1 sh tests/gpu/on_webgpu.sh wgpu swiftshader $<TARGET_FILE:kernel_check>
-        PROGRAMS kernel_check)
+    wick_test(kernel_check_sanitized LABELS gpu_sanitized all COMMAND sh tests/gpu/on_webgpu.sh
+        wgpu swiftshader $<TARGET_FILE:kernel_check> PROGRAMS kernel_check)
     set_tests_properties(kernel_check_sanitized PROPERTIES TIMEOUT 900)
 endif()

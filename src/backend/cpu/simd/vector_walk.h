@@ -12,6 +12,10 @@
 
 #include <assert.h>
 
+typedef uint16_t any_16_bits WK_OF_ANY_TYPE;
+typedef uint32_t any_32_bits WK_OF_ANY_TYPE;
+typedef uint64_t any_64_bits WK_OF_ANY_TYPE;
+
 /* n elements of size bytes; to and from do not overlap. Strides in elements. */
 static void move_run(void *to, int64_t to_stride, const void *from, int64_t from_stride,
                      size_t size, int64_t n) {
@@ -26,9 +30,9 @@ static void move_run(void *to, int64_t to_stride, const void *from, int64_t from
             ((type *)to)[i * to_stride] = ((const type *)from)[i * from_stride];                   \
         break;
         MOVE(1, uint8_t)
-        MOVE(2, uint16_t)
-        MOVE(4, uint32_t)
-        MOVE(8, uint64_t)
+        MOVE(2, any_16_bits)
+        MOVE(4, any_32_bits)
+        MOVE(8, any_64_bits)
 #undef MOVE
     default: assert(false);
     }
