@@ -378,6 +378,7 @@ static wick_api_desc api_desc(const serve_options *o, const parts *p) {
         .slot_folder = o->slot_folder,
         .has_metrics = o->metrics,
         .has_no_slots = o->no_slots,
+        .is_verbose = cli_common.verbose,
         .ping_interval = o->ping_interval,
     };
 }

@@ -62,6 +62,7 @@ typedef struct wick_api_desc {
      * NULL: they are refused. */
     const char *slot_folder;
     bool has_metrics, has_no_slots; /* /metrics is answered, /slots is not (501) */
+    bool is_verbose; /* chats have __verbose: what the model read, and how; a request may say so */
     /* Seconds without an event after which a stream gets a comment, so that proxies do not take
      * it for dead; 0: 10. */
     uint32_t ping_interval;

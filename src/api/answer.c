@@ -113,6 +113,24 @@ int wk_status_of(wick_status status) {
     }
 }
 
+/* The day by the proleptic Gregorian calendar (Howard Hinnant, chrono-compatible low-level date
+ * algorithms): eras of 400 years that begin in March. */
+wick_time_of_day wk_time_of(int64_t seconds_since_1970) {
+    const int64_t days = seconds_since_1970 / 86400, z = days + 719468;
+    const int64_t era = z / 146097, of_era = z - era * 146097;
+    const int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    const int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
+    const int64_t month = (5 * of_year + 2) / 153, day = of_year - (153 * month + 2) / 5 + 1;
+    const int m = (int)(month < 10 ? month + 3 : month - 9);
+    const int s = (int)(seconds_since_1970 % 86400);
+    return (wick_time_of_day){.year = (int)(year + era * 400) + (m <= 2),
+                              .month = m,
+                              .day = (int)day,
+                              .hour = s / 3600,
+                              .minute = s / 60 % 60,
+                              .second = s % 60};
+}
+
 /* ---- What was generated ---- */
 
 void wk_choice_keep_text(wk_choice *choice, bool is_reasoning, wk_str text) {

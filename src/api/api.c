@@ -175,6 +175,10 @@ wick_status wick_api_step(wick_api *api) {
         else
             wk_texts_step(x);
     }
+    if (is_busy) {
+        api->totals.n_batches++;
+        api->totals.n_in_batches += api->n_running;
+    }
     return is_busy ? WICK_PENDING : WICK_OK;
 }
 
@@ -258,6 +262,7 @@ static wick_status copy_desc(wick_api *api, const wick_api_desc *desc, wick_erro
     api->thinking = desc->thinking;
     api->has_metrics = desc->has_metrics;
     api->has_no_slots = desc->has_no_slots;
+    api->is_verbose = desc->is_verbose;
     api->ping_interval = desc->ping_interval > 0 ? desc->ping_interval : 10;
     return copy_loras(api, desc, err);
 }

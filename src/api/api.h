@@ -18,10 +18,11 @@ typedef struct wk_histogram {
 
 /* Of all exchanges so far. */
 typedef struct wk_totals {
-    uint64_t n_prompt, n_generated; /* tokens computed */
-    uint64_t n_cached;              /* tokens of prompts that were not */
-    uint64_t n_drafted, n_accepted; /* guesses */
-    uint64_t n_most;                /* tokens of the longest text */
+    uint64_t n_prompt, n_generated;   /* tokens computed */
+    uint64_t n_cached;                /* tokens of prompts that were not */
+    uint64_t n_drafted, n_accepted;   /* guesses */
+    uint64_t n_most;                  /* tokens of the longest text */
+    uint64_t n_batches, n_in_batches; /* batches; texts in all of them together */
     double prompt_seconds, generate_seconds;
     wk_histogram first, between, queued; /* to the first token, between tokens, in the queue */
 } wk_totals;
@@ -54,7 +55,7 @@ struct wick_api {
     wick_pooling pooling;
     wick_reasoning_place reasoning;
     int thinking;
-    bool has_metrics, has_no_slots;
+    bool has_metrics, has_no_slots, is_verbose;
     bool has_own_template; /* not the one of the file */
     uint32_t ping_interval;
     char build[32]; /* "wick-0.1.0" */
@@ -100,7 +101,7 @@ struct wk_choice {
     uint32_t index;
     wick_session *session; /* NULL: not begun, or over; it is one of n_running */
     wick_answer *answer;   /* of a chat */
-    bool is_over, has_text, has_newline;
+    bool is_over, has_text, has_newline, has_progress;
     bool is_continued; /* from a text that its place kept */
     uint32_t n_found;  /* n_reused of the session when it was continued */
     bool is_scoring;   /* the session reads the prompt for its log probabilities */
@@ -131,8 +132,10 @@ typedef struct wk_embedding {
     uint32_t n_row;  /* numbers of a row */
     uint32_t n_best; /* of a reranker: results that are written */
     bool has_texts;  /* which have their texts */
+    bool has_tokens; /* a row for each token of a text, without pooling */
     uint64_t n_tokens;
-    float *rows; /* [n, n_row] */
+    float *rows;   /* [n, n_row], or [n_tokens, n_row] */
+    size_t n_rows; /* that have come */
     void (*write)(wick_exchange *x);
 } wk_embedding;
 
@@ -144,8 +147,8 @@ typedef struct wk_style {
     void (*text)(wk_choice *choice, bool is_reasoning, wk_str text);
     void (*call)(wk_choice *choice, const wk_tool_call *call);
     void (*end)(wk_choice *choice);
-    /* A part of the prompt has been read; NULL: nothing. */
-    void (*progress)(wk_choice *choice, const wick_event *event);
+    /* So many tokens of the prompt have been read, for streams that want to know; NULL: nothing. */
+    void (*progress)(wk_choice *choice, uint64_t processed, uint64_t total);
     void (*finish)(wick_exchange *exchange); /* after the last choice */
     /* NULL: in OpenAI's shape. */
     void (*error)(wk_strbuf *to, int status, const char *message);
@@ -186,12 +189,14 @@ struct wick_exchange {
     wick_session_desc desc;
     bool is_stream, includes_usage, echoes, has_logprobs;
     bool has_no_tokens; /* max_tokens is 0 */
-    bool keeps_tokens, shows_progress, shows_timings;
+    bool keeps_tokens, shows_progress, shows_timings, is_verbose;
+    const wk_json *fields; /* of an answer of llama-server's, which are written; NULL: all */
     wick_reasoning_place reasoning;
     int32_t slot;         /* that was asked for; -1: any */
     wick_lora_use *loras; /* [n_loras] */
     size_t n_loras;
     bool has_no_answer_begun; /* the template does not begin it */
+    wk_str begun;             /* what the answer goes on with; text NULL: nothing */
     bool has_tools_in_words;  /* the template has no place for them */
     wk_tool_choice tool_choice;
     wk_json *messages;
@@ -258,6 +263,10 @@ wick_status wk_prompt_of_chat(wick_exchange *x, wick_error *err);
 /* generic_tools.c: the tools become words of the system message (of the first message of the user
  * where the template has no system messages), calls that were made texts. */
 wick_status wk_tools_in_words(wick_exchange *x, bool has_system, wick_error *err);
+/* prefill.c: takes the last message away where the answer goes on with it (x->begun), and puts it
+ * at the end of what was rendered. */
+wick_status wk_request_prefill(wick_exchange *x, wick_error *err);
+wick_status wk_prefill_append(wick_exchange *x, wick_error *err);
 /* Whether it is several prompts: an array without numbers. */
 bool wk_json_is_list_of_prompts(const wk_json *given);
 /* A text, ids, or several of either. */
@@ -265,6 +274,8 @@ wick_status wk_ids_of_list(wick_exchange *x, const wk_json *list, wk_ids *out, w
 /* infill.c: what stands before and after a gap, with the model's own tokens around them. */
 wick_status wk_prompt_of_infill(wick_exchange *x, wick_error *err);
 wick_status wk_prompts_of_texts(wick_exchange *x, const wk_json *given, wick_error *err);
+/* The bytes of tokens, with the names of special ones where they are wanted. */
+void wk_append_tokens(const wick_api *api, const wk_ids *ids, bool special, wk_strbuf *to);
 /* ids of a text, which is at the beginning of what a model reads. */
 wick_status wk_ids_of_text(wick_exchange *x, wk_str text, uint32_t flags, wk_ids *out,
                            wick_error *err);
@@ -277,6 +288,7 @@ wick_status wk_answer_messages(wick_exchange *x, wick_error *err);
 wick_status wk_answer_count_tokens(wick_exchange *x, wick_error *err);
 wick_status wk_answer_responses(wick_exchange *x, wick_error *err);
 wick_status wk_answer_input_tokens(wick_exchange *x, wick_error *err);
+wick_status wk_answer_chat_tokens(wick_exchange *x, wick_error *err);
 /* info.c: how many tokens the messages are; object NULL: the answer does not say what it is. */
 wick_status wk_answer_count(wick_exchange *x, const char *object, wick_error *err);
 wick_status wk_answer_embeddings(wick_exchange *x, wick_error *err);
@@ -322,10 +334,17 @@ void wk_exchange_name(wick_exchange *x, const char *kind);
 void wk_write_head(wick_exchange *x, const char *object);
 /* OpenAI's usage of all choices, as a member of the object being written. */
 void wk_write_usage(wick_exchange *x);
-/* native.c: how fast a choice that is over was, as llama-server shows it. */
+/* native.c: how fast a choice is, or was where it is over, as llama-server shows it. */
 void wk_write_timings(wk_strbuf *to, const wk_choice *choice);
-/* native.c: what a request without fields has. */
-void wk_write_settings(wk_strbuf *to, const wick_session_desc *desc, bool is_stream);
+/* native.c: how much of the prompt was read, as a member; processed: tokens of it. */
+void wk_write_progress(wk_choice *choice, uint64_t processed, uint64_t total);
+/* native.c: what a request has that says no more than desc. */
+void wk_write_settings(wk_strbuf *to, const wick_api *api, const wick_session_desc *desc,
+                       bool is_stream);
+/* native.c: a choice that is over, as llama-server's own completion has it. */
+void wk_write_native(wk_choice *choice, wk_str text);
+/* The time in UTC. */
+wick_time_of_day wk_time_of(int64_t seconds_since_1970);
 /* metrics.c. */
 void wk_histogram_add(wk_histogram *histogram, double seconds);
 /* logprobs.c: those of a token wait to be written: first its own, then the likeliest. */

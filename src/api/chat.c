@@ -10,16 +10,14 @@ static const char chat_end[] = ",\"refusal\":null}";
 
 /* ---- Streams ---- */
 
-/* Up to the members of delta; the first one says whose text it is. */
-static wk_strbuf *open_delta(wk_choice *choice) {
+/* Up to the members of delta. */
+static wk_strbuf *open_delta(const wk_choice *choice) {
     wk_strbuf *const to = &choice->exchange->part;
     wk_write_head(choice->exchange, chunk);
     wk_write_open(to, '{');
     wk_write_put_whole(to, "index", choice->index);
     wk_write_key(to, "delta");
     wk_write_open(to, '{');
-    if (!choice->has_text) wk_write_put(to, "role", "assistant");
-    choice->has_text = true;
     return to;
 }
 
@@ -28,12 +26,26 @@ static void close_delta(wk_choice *choice, const char *reason) {
     wick_exchange *const x = choice->exchange;
     wk_strbuf *const to = &x->part;
     wk_write_close(to, '}');
-    wk_write_logprobs(choice, choice->logprobs.size > 0, chat_end);
+    wk_write_logprobs(choice, choice->has_text && choice->logprobs.size > 0, chat_end);
     wk_write_put(to, "finish_reason", reason);
     wk_write_close(to, '}');
     wk_write_close(to, ']');
+    if (x->shows_timings && choice->has_text && choice->session) {
+        wk_choice_get_stats(choice, &choice->stats);
+        wk_write_timings(to, choice);
+    }
     wk_write_close(to, '}');
     wk_exchange_event(x, NULL);
+}
+
+/* The first chunk says whose text it is, and nothing else. */
+static void write_role(wk_choice *choice) {
+    if (choice->has_text) return;
+    wk_strbuf *const to = open_delta(choice);
+    wk_write_put(to, "role", "assistant");
+    wk_write_put(to, "content", NULL);
+    close_delta(choice, NULL);
+    choice->has_text = true;
 }
 
 static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
@@ -41,9 +53,19 @@ static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
         wk_choice_keep_text(choice, is_reasoning, text);
         return;
     }
+    write_role(choice);
     wk_strbuf *const to = open_delta(choice);
     wk_write_put_string(to, is_reasoning ? "reasoning_content" : "content", text);
     close_delta(choice, NULL);
+}
+
+static void write_progress(wk_choice *choice, uint64_t processed, uint64_t total) {
+    wick_exchange *const x = choice->exchange;
+    wk_write_head(x, chunk);
+    wk_write_close(&x->part, ']');
+    wk_write_progress(choice, processed, total);
+    wk_write_close(&x->part, '}');
+    wk_exchange_event(x, NULL);
 }
 
 /* A call, which in a stream has its place among the others. */
@@ -69,6 +91,7 @@ static void write_call(wk_choice *choice, const wk_tool_call *call) {
         write_call_item(&choice->calls, choice, call, false);
         return;
     }
+    write_role(choice);
     wk_strbuf *const to = open_delta(choice);
     wk_write_key(to, "tool_calls");
     wk_write_open(to, '[');
@@ -79,6 +102,7 @@ static void write_call(wk_choice *choice, const wk_tool_call *call) {
 
 static void write_end(wk_choice *choice) {
     if (!choice->exchange->is_stream) return;
+    write_role(choice);
     (void)open_delta(choice);
     close_delta(choice, wk_finish_reason(choice));
 }
@@ -127,6 +151,11 @@ static void finish_whole(wick_exchange *x) {
     wk_write_close(to, ']');
     wk_write_usage(x);
     wk_write_timings(to, x->choices);
+    if (x->is_verbose) {
+        const wk_strbuf *const content = &x->choices->content;
+        wk_write_key(to, "__verbose");
+        wk_write_native(x->choices, (wk_str){content->data, content->size});
+    }
     wk_write_close(to, '}');
     wk_exchange_end(x, 200);
 }
@@ -149,8 +178,12 @@ static void finish(wick_exchange *x) {
     wk_exchange_end(x, 200);
 }
 
-const wk_style wk_chat_style = {
-    .is_chat = true, .text = write_text, .call = write_call, .end = write_end, .finish = finish};
+const wk_style wk_chat_style = {.is_chat = true,
+                                .text = write_text,
+                                .call = write_call,
+                                .end = write_end,
+                                .progress = write_progress,
+                                .finish = finish};
 
 /* logprobs is true or false, and top_logprobs how many. */
 static wick_status read_logprobs(wick_exchange *x, wick_error *err) {

@@ -41,12 +41,7 @@ static void put_echo(wk_choice *choice) {
     }
     wk_strbuf text;
     wk_strbuf_init(&text, choice->exchange->heap);
-    for (size_t i = 0; i < prompt->n; i++) {
-        wk_str piece;
-        piece.text = wick_token_bytes(choice->exchange->api->model->tokenizer, prompt->ids[i],
-                                      false, &piece.size);
-        wk_strbuf_append(&text, piece.text, piece.size);
-    }
+    wk_append_tokens(choice->exchange->api, prompt, false, &text);
     put_text(choice, (wk_str){text.data, text.size});
     choice->content.failed |= text.failed;
     wk_strbuf_release(&text);

@@ -46,7 +46,7 @@ static wick_status read_inputs(wick_exchange *x, wick_error *err) {
     e->n = is_list ? input->count : 1;
     if (!input || (input->kind == WK_JSON_ARRAY && !first) || e->n > MOST)
         return wk_fail(err, WICK_ERR_VALUE, "input must be 1 to %d texts", MOST);
-    bool are_ids = false;
+    bool are_ids = e->has_tokens; /* one at a time */
     for (const wk_json *at = item; at; at = is_list ? at->next : NULL)
         are_ids = are_ids || at->kind == WK_JSON_ARRAY;
     e->texts = wk_arena_array(&x->arena, e->n, sizeof *e->texts);
@@ -114,6 +114,25 @@ static void write_bare(wick_exchange *x) {
     wk_write_close(to, '}');
 }
 
+/* As llama-server has it: several vectors for each text, or one of them. */
+static void write_lists(wick_exchange *x) {
+    const wk_embedding *const e = x->embedding;
+    wk_strbuf *const to = &x->part;
+    const float *row = e->rows;
+    wk_write_open(to, '[');
+    for (size_t i = 0; i < e->n; i++) {
+        const size_t n_rows = e->has_tokens ? e->ids[i].n : 1;
+        wk_write_open(to, '{');
+        wk_write_put_whole(to, "index", i);
+        wk_write_key(to, "embedding");
+        wk_write_open(to, '[');
+        for (size_t k = 0; k < n_rows; k++, row += e->n_row) write_vector(to, e, row);
+        wk_write_close(to, ']');
+        wk_write_close(to, '}');
+    }
+    wk_write_close(to, ']');
+}
+
 static void write_answer(wick_exchange *x) {
     const wk_embedding *const e = x->embedding;
     wk_strbuf *const to = &x->part;
@@ -135,28 +154,53 @@ static void write_answer(wick_exchange *x) {
     wk_write_close(to, '}');
 }
 
+static wick_status read_format(const wick_exchange *x, wick_error *err) {
+    const wk_json *const format = wk_request_field(x, "encoding_format");
+    x->embedding->is_base64 = wk_json_is(format, "base64");
+    if (!format || x->embedding->is_base64 || wk_json_is(format, "float")) return WICK_OK;
+    return wk_fail(err, WICK_ERR_VALUE, "encoding_format must be float or base64");
+}
+
+static wick_status open_embedder(wick_api *api, wick_error *err) {
+    const wick_embedder_desc desc = {.chunk_length = api->session.chunk_length,
+                                     .pooling = api->pooling};
+    if (api->embedder) return WICK_OK;
+    return wick_embedder_open(api->model, &desc, &api->embedder, err);
+}
+
+/* In whose shape; only llama-server's has room for vectors of tokens. */
+static wick_status choose_shape(wick_exchange *x, wick_error *err) {
+    wk_embedding *const e = x->embedding;
+    const bool is_own = wk_str_is(x->path, "/embedding") || wk_str_is(x->path, "/embeddings");
+    e->has_tokens = wick_embedder_pooling(x->api->embedder) == WICK_POOLING_NONE;
+    if (e->has_tokens && !is_own)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "the model has no pooling: a vector for each token is not one of a text; "
+                       "/embedding has them");
+    e->write = write_answer;
+    if (e->has_tokens || wk_str_is(x->path, "/embedding")) e->write = write_lists;
+    if (wk_str_is(x->path, "/api/embed")) e->write = write_bare;
+    return WICK_OK;
+}
+
 wick_status wk_answer_embeddings(wick_exchange *x, wick_error *err) {
-    const wk_json *const format = wk_json_get(x->body, "encoding_format");
+    enum { MOST_TOKENS = 8192 };
     wick_model_info info;
     wick_model_get_info(x->api->model, &info);
     wk_embedding *const e = x->embedding = wk_arena_array(&x->arena, 1, sizeof *e);
     if (!e) return fail_memory(err);
     e->n_dims = e->n_row = info.n_embd;
-    e->write = wk_str_is(x->path, "/api/embed") ? write_bare : write_answer;
-    if (format && format->kind != WK_JSON_NULL) {
-        e->is_base64 = format->kind == WK_JSON_STRING && wk_str_is(format->string, "base64");
-        if (!e->is_base64 &&
-            !(format->kind == WK_JSON_STRING && wk_str_is(format->string, "float")))
-            return wk_fail(err, WICK_ERR_VALUE, "encoding_format must be float or base64");
-    }
+    WK_TRY(read_format(x, err));
     WK_TRY(wk_request_whole(x, "dimensions", 1, info.n_embd, &e->n_dims, err));
+    WK_TRY(open_embedder(x->api, err));
+    WK_TRY(choose_shape(x, err));
     WK_TRY(read_inputs(x, err));
-    e->rows = wk_arena_array(&x->arena, e->n * info.n_embd, sizeof *e->rows);
-    if (!e->rows) return fail_memory(err);
-    if (x->api->embedder) return WICK_OK;
-    const wick_embedder_desc desc = {.chunk_length = x->api->session.chunk_length,
-                                     .pooling = x->api->pooling};
-    return wick_embedder_open(x->api->model, &desc, &x->api->embedder, err);
+    const size_t n_rows = e->has_tokens ? e->n_tokens : e->n;
+    if (e->has_tokens && n_rows > MOST_TOKENS)
+        return wk_fail(err, WICK_ERR_VALUE, "input: at most %d tokens, of which each has a vector",
+                       MOST_TOKENS);
+    e->rows = wk_arena_array(&x->arena, n_rows * info.n_embd, sizeof *e->rows);
+    return e->rows ? WICK_OK : fail_memory(err);
 }
 
 /* ---- Steps ---- */
@@ -174,13 +218,13 @@ static wick_status start(const wk_embedding *e, wick_embedder *embedder) {
 static wick_status take_rows(wk_embedding *e, const wick_embedder *embedder, wick_error *err) {
     size_t n_rows;
     const float *const rows = wick_embedder_result(embedder, &n_rows);
-    if (n_rows != (e->ids ? 1 : e->n))
-        return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                       "the model has no pooling: a vector for each token is not one of a "
-                       "text");
-    memcpy(e->rows + e->n_done * e->n_row, rows, n_rows * e->n_row * sizeof *rows);
+    const size_t n_texts = e->ids ? 1 : e->n;
+    if (n_rows != (e->has_tokens ? e->ids[e->n_done].n : n_texts))
+        return wk_fail(err, WICK_ERR_DEVICE, "the embedder gave %zu vectors", n_rows);
+    memcpy(e->rows + e->n_rows * e->n_row, rows, n_rows * e->n_row * sizeof *rows);
     if (e->query.text) e->n_tokens = wick_embedder_token_count(embedder);
-    e->n_done += n_rows;
+    e->n_rows += n_rows;
+    e->n_done += n_texts;
     e->is_started = false;
     return WICK_OK;
 }
@@ -195,7 +239,7 @@ wick_status wk_embedding_step(wick_exchange *x, wick_error *err) {
     if (status != WICK_OK) return wick_embedder_error(embedder, err);
     WK_TRY(take_rows(e, embedder, err));
     if (e->n_done < e->n) return WICK_PENDING;
-    for (size_t i = 0; i < e->n && e->n_dims < e->n_row; i++)
+    for (size_t i = 0; i < e->n_rows && e->n_dims < e->n_row; i++)
         shorten(e->rows + i * e->n_row, e->n_dims);
     x->api->totals.n_prompt += e->n_tokens;
     e->write(x);

@@ -191,6 +191,24 @@ static wick_status score(wk_choice *choice, const wick_event *event, wick_error 
     return WICK_OK;
 }
 
+/* First what the cache had of the prompt, before anything was computed. */
+static void show_progress(wk_choice *choice, const wick_event *event) {
+    const wick_exchange *const x = choice->exchange;
+    wick_session_stats *const stats = &choice->stats;
+    if (!x->is_stream || !x->shows_progress || !x->style->progress) return;
+    wk_choice_get_stats(choice, stats);
+    const double seconds = stats->prompt_seconds;
+    if (!choice->has_progress && stats->n_reused < event->done) {
+        stats->n_prompt = stats->n_reused;
+        stats->prompt_seconds = 0;
+        x->style->progress(choice, stats->n_reused, event->total);
+    }
+    choice->has_progress = true;
+    stats->n_prompt = event->done;
+    stats->prompt_seconds = seconds;
+    x->style->progress(choice, event->done, event->total);
+}
+
 /* One event of a choice that has a session. */
 static wick_status step_choice(wk_choice *choice, wick_error *err) {
     wick_event event;
@@ -198,8 +216,7 @@ static wick_status step_choice(wk_choice *choice, wick_error *err) {
     if (status == WICK_PENDING) return WICK_OK;
     if (status != WICK_OK) return wick_session_error(choice->session, err);
     if (choice->is_scoring) return score(choice, &event, err);
-    if (event.kind == WICK_EVENT_PROMPT && choice->exchange->style->progress)
-        choice->exchange->style->progress(choice, &event);
+    if (event.kind == WICK_EVENT_PROMPT) show_progress(choice, &event);
     if (event.kind == WICK_EVENT_END) choice->stop = event.stop;
     wick_status taken = WICK_OK;
     if (event.kind == WICK_EVENT_TOKEN || event.kind == WICK_EVENT_END)

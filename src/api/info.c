@@ -74,7 +74,7 @@ wick_status wk_answer_props(wick_exchange *x, wick_error *err) {
     wk_write_open(to, '{');
     wk_write_put_whole(to, "n_ctx", x->api->session.context_length);
     wk_write_key(to, "params");
-    wk_write_settings(to, &x->api->session, false);
+    wk_write_settings(to, x->api, &x->api->session, false);
     wk_write_close(to, '}');
     const wick_value *const text = wk_gguf_find(x->api->model->gguf, "tokenizer.chat_template");
     if (!x->api->has_own_template && text && text->type == WICK_VALUE_STRING)
@@ -116,6 +116,10 @@ wick_status wk_answer_tokenize(wick_exchange *x, wick_error *err) {
     wk_strbuf_text(to, "]}");
     wk_exchange_end(x, 200);
     return WICK_OK;
+}
+
+wick_status wk_answer_chat_tokens(wick_exchange *x, wick_error *err) {
+    return wk_answer_count(x, NULL, err);
 }
 
 wick_status wk_answer_count(wick_exchange *x, const char *object, wick_error *err) {

@@ -2,7 +2,6 @@
  * for: a line of JSON for each event. See api.h. */
 #include "api/api.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -86,19 +85,11 @@ static void write_prompt(wk_strbuf *to, const wk_json *body) {
 
 /* ---- The answer ---- */
 
-/* Days since 1970 to a date of the Gregorian calendar (Hinnant, chrono-compatible date
- * algorithms). */
 static void write_time(wk_strbuf *to, int64_t seconds) {
-    const int64_t days = seconds / 86400, z = days + 719468;
-    const int64_t era = z / 146097, of_era = z - era * 146097;
-    const int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    const int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-    const int64_t month = (5 * of_year + 2) / 153, day = of_year - (153 * month + 2) / 5 + 1;
-    const int64_t m = month < 10 ? month + 3 : month - 9, s = seconds % 86400;
+    const wick_time_of_day t = wk_time_of(seconds);
     char text[64];
-    snprintf(text, sizeof text,
-             "%04" PRId64 "-%02" PRId64 "-%02" PRId64 "T%02" PRId64 ":%02" PRId64 ":%02" PRId64 "Z",
-             year + era * 400 + (m <= 2), m, day, s / 3600, s / 60 % 60, s % 60);
+    snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02dZ", t.year, t.month, t.day, t.hour,
+             t.minute, t.second);
     wk_write_put(to, "created_at", text);
 }
 

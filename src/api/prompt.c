@@ -41,6 +41,15 @@ static wick_status take_ids(wick_exchange *x, const wick_prompt *prompt, wk_str 
     }
 }
 
+void wk_append_tokens(const wick_api *api, const wk_ids *ids, bool special, wk_strbuf *to) {
+    for (size_t i = 0; i < ids->n; i++) {
+        size_t size;
+        const char *const bytes =
+            wick_token_bytes(api->model->tokenizer, ids->ids[i], special, &size);
+        wk_strbuf_append(to, bytes, size);
+    }
+}
+
 wick_status wk_ids_of_text(wick_exchange *x, wk_str text, uint32_t flags, wk_ids *out,
                            wick_error *err) {
     return take_ids(x, NULL, text, flags, out, err);
@@ -94,6 +103,7 @@ static wick_status render(wick_exchange *x, const wk_json *tools, wick_prompt **
                                       .generation_prompt = x->has_no_answer_begun
                                                                ? WICK_GENERATION_PROMPT_OFF
                                                                : WICK_GENERATION_PROMPT_ON,
+                                      .now = wk_time_of(x->time),
                                       .max_steps = MOST_STEPS};
     const wick_template *const compiled = tools && api->for_tools ? api->for_tools : api->plain;
     WK_TRY(read_variables(x, &conversation.variables, err));
@@ -130,7 +140,8 @@ static wick_status tell_tools(wick_exchange *x, wick_error *err) {
 
 wick_status wk_prompt_render(wick_exchange *x, wick_error *err) {
     WK_TRY(render(x, x->tools, &x->rendered, err));
-    return x->tools ? tell_tools(x, err) : WICK_OK;
+    if (x->tools) WK_TRY(tell_tools(x, err));
+    return wk_prefill_append(x, err);
 }
 
 static wick_status make_prompts(wick_exchange *x, size_t n, wick_error *err) {

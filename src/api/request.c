@@ -333,6 +333,8 @@ static wick_status read_work(wick_exchange *x, wick_error *err) {
     WK_TRY(wk_request_bool(x, "return_tokens", &x->keeps_tokens, err));
     WK_TRY(wk_request_bool(x, "return_progress", &x->shows_progress, err));
     WK_TRY(wk_request_bool(x, "timings_per_token", &x->shows_timings, err));
+    x->is_verbose = x->api->is_verbose;
+    WK_TRY(wk_request_bool(x, "verbose", &x->is_verbose, err));
     return wk_request_loras(x, err);
 }
 
@@ -524,6 +526,7 @@ wick_status wk_request_chat(wick_exchange *x, wick_error *err) {
     bool begins_answer = true;
     WK_TRY(wk_request_bool(x, "add_generation_prompt", &begins_answer, err));
     x->has_no_answer_begun = !begins_answer;
+    WK_TRY(wk_request_prefill(x, err));
     const wk_json *const format = wk_request_field(x, "reasoning_format");
     x->reasoning = x->api->reasoning;
     if (format)

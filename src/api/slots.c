@@ -165,22 +165,23 @@ static wick_status restore(wick_exchange *x, wk_slot *slot, const char *path, wi
 }
 
 static void write_done(wick_exchange *x, uint32_t id, const char *key, const char *name) {
-    const wick_session *const kept = x->api->slots[id].kept;
-    size_t n = 0;
-    if (kept) (void)wick_session_tokens(kept, &n);
+    wick_session_stats stats = {.n_context = 0};
+    if (x->api->slots[id].kept) wick_session_get_stats(x->api->slots[id].kept, &stats);
     wk_write_open(&x->part, '{');
     wk_write_put_whole(&x->part, "id_slot", id);
     if (name) wk_write_put(&x->part, "filename", name);
-    wk_write_put_whole(&x->part, key, n);
+    wk_write_put_whole(&x->part, key, stats.n_context);
     wk_write_close(&x->part, '}');
     wk_exchange_end(x, 200);
 }
 
+/* Also what the text left in the cache, and others with it. */
 static wick_status erase(wick_exchange *x, uint32_t id) {
     wk_slot *const slot = &x->api->slots[id];
     write_done(x, id, "n_erased", NULL);
     wick_session_close(slot->kept);
     slot->kept = NULL;
+    wick_model_trim(x->api->model);
     return WICK_OK;
 }
 

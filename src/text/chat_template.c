@@ -1,5 +1,7 @@
 /* text/chat_template.c: conversations through templates, as transformers' apply_chat_template
  * prepares them, and the prompts they become. */
+#include "text/prompt.h"
+
 #include "text/jinja/jinja.h"
 #include "text/tokenize/marked.h"
 
@@ -193,6 +195,23 @@ void wick_prompt_free(wick_prompt *prompt) {
 const char *wick_prompt_text(const wick_prompt *prompt, size_t *size) {
     if (size != NULL) *size = prompt != NULL ? prompt->result.text.size : 0;
     return prompt != NULL ? prompt->result.text.text : NULL;
+}
+
+wick_status wk_prompt_append(wick_prompt *prompt, wk_str text, bool is_of_template) {
+    const wk_str before = prompt->result.text;
+    const size_t size = before.size + text.size;
+    char *const made = wk_arena_alloc(&prompt->arena, size + 1);
+    uint8_t *const origin = wk_arena_alloc(&prompt->arena, size + 1);
+    if (made == NULL || origin == NULL) return WICK_ERR_OUT_OF_MEMORY;
+    memcpy(made, before.text, before.size);
+    memcpy(made + before.size, text.text, text.size);
+    made[size] = '\0';
+    memset(origin, 0, size);
+    if (prompt->result.origin != NULL) memcpy(origin, prompt->result.origin, before.size);
+    memset(origin + before.size, !is_of_template, text.size);
+    prompt->result.text = (wk_str){made, size};
+    prompt->result.origin = origin;
+    return WICK_OK;
 }
 
 wick_status wick_prompt_tokenize(const wick_prompt *prompt, const wick_tokenizer *tokenizer,

@@ -175,7 +175,7 @@ def test_streams():
         equal(len({e["id"] for e in events}), 1)
         deltas = [c for e in events for c in e["choices"]]
         equal(deltas[0]["delta"]["role"], "assistant")
-        equal("".join(d["delta"].get("content", "") for d in deltas), text_of(whole))
+        equal("".join(d["delta"].get("content") or "" for d in deltas), text_of(whole))
         equal([d["finish_reason"] for d in deltas if d["finish_reason"]], ["length"])
         equal(events[-1]["choices"], [])
         equal(events[-1]["usage"]["completion_tokens"], 16)
@@ -790,7 +790,7 @@ def test_many_at_once():
         def ask(i):
             if i % 2:
                 events = server.events(CHAT, bodies[i])
-                got[i] = "".join(d["delta"].get("content", "") for e in events
+                got[i] = "".join(d["delta"].get("content") or "" for e in events
                                  for d in e["choices"])
             else:
                 got[i] = text_of(server.get(CHAT, bodies[i]))

@@ -1,0 +1,79 @@
+/* api/prefill.c: an answer that goes on with the last message where that is the assistant's, as
+ * llama-server, vLLM and Anthropic have it. See api.h. */
+#include "api/api.h"
+
+#include "chat/answer.h"
+#include "text/prompt.h"
+
+#include <string.h>
+
+/* What the request says: true, "content" (the same), false. */
+static wick_status read_wish(const wick_exchange *x, bool *is_said, bool *goes_on,
+                             wick_error *err) {
+    const wk_json *const given = wk_request_field(x, "continue_final_message");
+    *is_said = given != NULL;
+    if (!given) return WICK_OK;
+    *goes_on = wk_json_is(given, "content") || given->boolean;
+    if (given->kind == WK_JSON_BOOL || wk_json_is(given, "content")) return WICK_OK;
+    return wk_fail(err, WICK_ERR_VALUE, "continue_final_message must be true, false or content");
+}
+
+static bool can_go_on(const wk_json *message) {
+    const wk_json *const calls = wk_json_get(message, "tool_calls");
+    return wk_json_is(wk_json_get(message, "role"), "assistant") &&
+           wk_json_get(message, "content")->string.size > 0 && (!calls || calls->count == 0);
+}
+
+static void cut_last(wk_json *messages, wk_json *before) {
+    *(before ? &before->next : &messages->child) = NULL;
+    messages->last = before;
+    messages->count--;
+}
+
+wick_status wk_request_prefill(wick_exchange *x, wick_error *err) {
+    bool is_said, goes_on = false, begins_answer = false;
+    wk_json *before = NULL;
+    const wk_json *const last = x->messages->last;
+    for (wk_json *at = x->messages->child; at != last; at = at->next) before = at;
+    WK_TRY(read_wish(x, &is_said, &goes_on, err));
+    WK_TRY(wk_request_bool(x, "add_generation_prompt", &begins_answer, err));
+    if (goes_on && begins_answer)
+        return wk_fail(err, WICK_ERR_VALUE,
+                       "add_generation_prompt and continue_final_message exclude each other");
+    if (goes_on && !can_go_on(last))
+        return wk_fail(err, WICK_ERR_VALUE,
+                       "continue_final_message: the last message must be the assistant's, with a "
+                       "content and without tool_calls");
+    if (!is_said) goes_on = !wk_request_field(x, "add_generation_prompt") && can_go_on(last);
+    if (!goes_on) return WICK_OK;
+    if (before && wk_json_is(wk_json_get(before, "role"), "assistant"))
+        return wk_fail(err, WICK_ERR_VALUE,
+                       "messages: the last two are the assistant's; an answer goes on with one");
+    x->begun = wk_json_get(last, "content")->string;
+    x->has_no_answer_begun = false;
+    cut_last(x->messages, before);
+    return WICK_OK;
+}
+
+/* A template that begins to think in the model's place: that is over before there is content. */
+static wick_status end_thinking(wick_prompt *prompt) {
+    wk_str text;
+    text.text = wick_prompt_text(prompt, &text.size);
+    while (text.size > 0 && strchr(" \n", text.text[text.size - 1])) text.size--;
+    for (size_t i = 0; i < WK_N_MARKS; i++) {
+        const size_t n = strlen(wk_marks[i].open);
+        if (wk_marks[i].kind != WK_MARK_REASONING || n > text.size ||
+            memcmp(text.text + text.size - n, wk_marks[i].open, n) != 0)
+            continue;
+        WK_TRY(wk_prompt_append(prompt, wk_str_of(wk_marks[i].close), true));
+        return wk_prompt_append(prompt, wk_str_of("\n\n"), true);
+    }
+    return WICK_OK;
+}
+
+wick_status wk_prefill_append(wick_exchange *x, wick_error *err) {
+    if (!x->begun.text) return WICK_OK;
+    wick_status status = end_thinking(x->rendered);
+    if (status == WICK_OK) status = wk_prompt_append(x->rendered, x->begun, false);
+    return status == WICK_OK ? WICK_OK : wk_fail_memory(err, x->begun.size, 0, "a prompt");
+}
