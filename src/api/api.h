@@ -147,7 +147,7 @@ typedef struct wk_style {
     void (*text)(wk_choice *choice, bool is_reasoning, wk_str text);
     void (*call)(wk_choice *choice, const wk_tool_call *call);
     void (*end)(wk_choice *choice);
-    /* So many tokens of the prompt have been read, for streams that want to know; NULL: nothing. */
+    /* How many tokens of the prompt have been read, for streams that ask for it; NULL: nothing. */
     void (*progress)(wk_choice *choice, uint64_t processed, uint64_t total);
     void (*finish)(wick_exchange *exchange); /* after the last choice */
     /* NULL: in OpenAI's shape. */
@@ -264,7 +264,7 @@ wick_status wk_prompt_of_chat(wick_exchange *x, wick_error *err);
  * where the template has no system messages), calls that were made texts. */
 wick_status wk_tools_in_words(wick_exchange *x, bool has_system, wick_error *err);
 /* prefill.c: takes the last message away where the answer goes on with it (x->begun), and puts it
- * at the end of what was rendered. */
+ * at the end of the prompt. */
 wick_status wk_request_prefill(wick_exchange *x, wick_error *err);
 wick_status wk_prefill_append(wick_exchange *x, wick_error *err);
 /* Whether it is several prompts: an array without numbers. */
