@@ -431,6 +431,22 @@ def test_ollama():
         equal((status, list(content)), (400, ["error"]))
 
 
+def test_ollama_thinking():
+    template = "{% for m in messages %}{{ m.content }}{% endfor %}<think>"
+    settings = {"options": {"temperature": 0, "num_predict": 8}}
+    with Server("--chat-template", template) as server:
+        body = {"messages": USER["messages"], **settings}
+        said = server.get("/api/chat", {**body, "stream": False})["message"]
+        equal((said["content"], bool(said["thinking"])), ("", True))
+        lines = [line["message"] for line in lines_of(server, "/api/chat", body)]
+        equal("".join(line.get("thinking", "") for line in lines), said["thinking"])
+        body = {"prompt": "Once upon a time", **settings}
+        whole = server.get("/api/generate", {**body, "stream": False})
+        equal((whole["response"], whole["thinking"]), ("", said["thinking"]))
+        lines = lines_of(server, "/api/generate", body)
+        equal("".join(line.get("thinking", "") for line in lines), said["thinking"])
+
+
 def test_slots_and_metrics():
     with Server("--parallel", 2, "--metrics") as server:
         server.get(CHAT, USER)

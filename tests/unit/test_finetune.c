@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "finetune/batch.h"
+#include "model/model_struct.h"
 
 #include "adapter_gradients.h"
 #include "stories_session.h"
@@ -174,6 +175,35 @@ static void test_recompute(void **state) {
     print_message("%u bytes, recomputed %u\n", (unsigned)peaks[0], (unsigned)peaks[1]);
     assert_memory_equal(h[0].losses, h[1].losses, sizeof h[0].losses);
     assert_true(peaks[1] < 2 * peaks[0] / 3);
+}
+
+static void check_segments(const wk_layer_segment *want, size_t n_want) {
+    wk_layer_segment got[16];
+    assert_int_equal(wk_layer_segments(model, got), n_want);
+    for (size_t i = 0; i < n_want; i++) {
+        assert_int_equal(got[i].first, want[i].first);
+        assert_int_equal(got[i].count, want[i].count);
+    }
+}
+
+/* Layers that share keys and values are computed again together, with those between them. */
+static void test_segments(void **state) {
+    (void)state;
+    static const wk_layer_segment alone[] = {
+        {.first = 0, .count = 1}, {.first = 1, .count = 1}, {.first = 2, .count = 1},
+        {.first = 3, .count = 1}, {.first = 4, .count = 1},
+    };
+    static const wk_layer_segment shared[] = {
+        {.first = 0, .count = 1}, {.first = 1, .count = 3}, {.first = 4, .count = 1}};
+    check_segments(alone, 5);
+    wk_attention_spec *const attention = &model->model->layers[3].spec.attention;
+    const wk_attention_spec before = *attention;
+    attention->is_kv_shared = true;
+    attention->kv_layer = 1;
+    check_segments(shared, 3);
+    attention->kv_layer = 2;
+    check_segments((wk_layer_segment[]){alone[0], alone[1], {.first = 2, .count = 2}, alone[4]}, 4);
+    *attention = before;
 }
 
 /* ---- Options ---- */
@@ -540,11 +570,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_falling_loss), cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_quantized),    cmocka_unit_test(test_recompute),
-        cmocka_unit_test(test_targets),      cmocka_unit_test(test_accumulation),
-        cmocka_unit_test(test_resume),       cmocka_unit_test(test_state),
-        cmocka_unit_test(test_adapter),      cmocka_unit_test(test_text),
-        cmocka_unit_test(test_json),         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_no_numbers),
+        cmocka_unit_test(test_segments),     cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_accumulation), cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_state),        cmocka_unit_test(test_adapter),
+        cmocka_unit_test(test_text),         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_no_numbers),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,5 +1,5 @@
-/* Many sessions of one model by counters: what their memory is, and that steady decode takes none.
- */
+/* Many sessions of one model by counters: what their memory is, and that steady decode takes none;
+ * what goes into a batch, and whose cache goes where there is no more room. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "llm/runner_struct.h"
 #include "stories_session.h"
 
 enum { MOST = 64 };
@@ -129,11 +130,161 @@ static void test_two_devices(void **state) {
     wick_device_close(second);
 }
 
+/* --- Sequences that want what a test says --- */
+
+enum { ASKERS = 4, ROOM_FOR_OUTPUTS = 32 };
+
+static wk_waiting wants[ASKERS];
+static wk_sequence *sequences[ASKERS];
+
+static wk_waiting what_it_wants(void *wanted) { return *(const wk_waiting *)wanted; }
+
+static void open_askers(const wk_runner_desc *desc) {
+    static const uint32_t ids[256]; /* which tokens makes no difference */
+    for (int i = 0; i < ASKERS; i++) {
+        wants[i] = (wk_waiting){.ids = ids, .outputs = desc->outputs, .no_reuse = true};
+        assert_int_equal(
+            wk_sequence_open(model, desc, what_it_wants, &wants[i], &sequences[i], NULL), WICK_OK);
+    }
+}
+
+static void close_askers(void) {
+    for (int i = 0; i < ASKERS; i++) wk_sequence_close(sequences[i]);
+    wk_runners_drop(model);
+}
+
+typedef struct batch_case {
+    uint32_t wanted[ASKERS], want[ASKERS]; /* tokens of each */
+} batch_case;
+
+/* Batches are chosen only, so that rows may be as long as they are said to be. */
+static void check_batches(const wk_runner_desc *desc, const batch_case *cases, size_t n_cases) {
+    open_askers(desc);
+    wk_runner *const runner = sequences[0]->runner;
+    const wk_hparams *const real = runner->hparams;
+    wk_hparams wide = *real;
+    wide.n_vocab = wide.n_embd = 16 * 1024 * 1024 / sizeof(float) / ROOM_FOR_OUTPUTS;
+    runner->hparams = &wide;
+    for (size_t c = 0; c < n_cases; c++) {
+        uint32_t got[ASKERS] = {0};
+        for (int i = 0; i < ASKERS; i++) wants[i].n = cases[c].wanted[i];
+        assert_int_equal(wk_batch_choose(runner), WICK_OK);
+        for (uint32_t p = 0; p < runner->n_parts; p++)
+            for (int i = 0; i < ASKERS; i++)
+                if (runner->parts[p].sequence == sequences[i]) got[i] = runner->parts[p].n;
+        for (int i = 0; i < ASKERS; i++)
+            if (got[i] != cases[c].want[i])
+                fail_msg("case %zu: %u tokens of sequence %d, not %u", c, got[i], i,
+                         cases[c].want[i]);
+    }
+    runner->hparams = real;
+    close_askers();
+}
+
+/* Padding up to a power of two is a quarter of a batch at most; small ones cost the same. */
+static void test_padding(void **state) {
+    (void)state;
+    static const wk_runner_desc desc = {
+        .context_length = 256, .chunk_length = 128, .outputs = WK_OUTPUTS_LAST};
+    static const batch_case cases[] = {
+        {{31}, {31}}, {{32}, {32}}, {{33}, {32}}, {{47}, {32}}, {{48}, {48}}, {{49}, {49}},
+        {{64}, {64}}, {{65}, {64}}, {{95}, {64}}, {{96}, {96}}, {{97}, {97}}, {{129}, {128}},
+    };
+    check_batches(&desc, cases, WK_COUNT(cases));
+}
+
+/* As many rows of outputs as there is memory for, in one text or several. */
+static void test_rows_of_outputs(void **state) {
+    (void)state;
+    static const wk_runner_desc desc = {
+        .context_length = 256, .chunk_length = 128, .outputs = WK_OUTPUTS_ALL};
+    static const batch_case cases[] = {
+        {{31}, {31}},
+        {{32}, {32}},
+        {{33}, {32}},
+        {{20, 11, 20}, {20, 11, 1}},
+        {{20, 12, 20}, {20, 12}},
+        {{20, 13, 20}, {20, 12}},
+    };
+    check_batches(&desc, cases, WK_COUNT(cases));
+    static const wk_runner_desc whole = {
+        .context_length = 256, .chunk_length = 128, .is_whole = true, .outputs = WK_OUTPUTS_STATES};
+    static const batch_case texts[] = {
+        {{15, 15}, {15, 15}}, {{16, 16}, {16, 16}},         {{17, 17}, {17}},
+        {{16, 8}, {16}},      {{16, 9}, {16, 9}},           {{16, 17}, {16}},
+        {{9, 9, 9}, {9, 9}},  {{8, 8, 8, 8}, {8, 8, 8, 8}},
+    };
+    check_batches(&whole, texts, WK_COUNT(texts));
+}
+
+/* --- A cache that is full: four blocks, the context of one of the sequences --- */
+
+static wick_model *roomy; /* the model of the other tests */
+
+static void open_crowded(void) {
+    static const wick_model_desc little = {.cache_limit = 1};
+    static const wk_runner_desc desc = {
+        .context_length = 4 * WK_BLOCK_SIZE, .chunk_length = 256, .outputs = WK_OUTPUTS_LAST};
+    char path[1024];
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    roomy = model;
+    assert_int_equal(wick_model_open(device, path, &little, &model, NULL), WICK_OK);
+    open_askers(&desc);
+}
+
+static void close_crowded(void) {
+    close_askers();
+    wick_model_close(model);
+    model = roomy;
+}
+
+/* A batch of what they want now, and what is in the cache of each then. They want nothing else. */
+static void compute(const batch_case *of) {
+    wk_result result;
+    for (int i = 0; i < ASKERS; i++) wants[i].n = of->wanted[i];
+    wick_status status;
+    while ((status = wk_sequence_step(sequences[0])) == WICK_PENDING) wick_pause(device);
+    assert_int_equal(status, WICK_OK);
+    for (int i = 0; i < ASKERS; i++) {
+        if (wk_sequence_take(sequences[i], &result)) assert_int_equal(result.status, WICK_OK);
+        if (wk_sequence_cached(sequences[i]) != of->want[i])
+            fail_msg("%u tokens of sequence %d are in the cache, not %u",
+                     wk_sequence_cached(sequences[i]), i, of->want[i]);
+        wants[i].n = 0;
+    }
+}
+
+/* Of those with nothing to compute the one that was served longest ago gives up its cache. */
+static void test_idle_victim(void **state) {
+    (void)state;
+    open_crowded();
+    compute(&(batch_case){{48}, {48}});
+    compute(&(batch_case){{0, 48}, {48, 48}});
+    compute(&(batch_case){{0, 0, 48}, {48, 48, 48}});
+    compute(&(batch_case){{5}, {53, 48, 48}});
+    compute(&(batch_case){{0, 0, 0, 100}, {53, 0, 48, 100}});
+    compute(&(batch_case){{0, 64}, {53, 64, 0, 100}});
+    close_crowded();
+}
+
+/* Of those with something the youngest does; but none for a younger one, nor while others have
+ * nothing to compute. */
+static void test_waiting_victim(void **state) {
+    (void)state;
+    open_crowded();
+    compute(&(batch_case){{64, 40, 40, 40}, {64, 40, 40, 40}});
+    compute(&(batch_case){{1, 1, 1, 1}, {65, 41, 41, 0}});
+    compute(&(batch_case){{0, 1, 24}, {0, 42, 65}});
+    compute(&(batch_case){{0, 2, 2, 100}, {0, 44, 67}});
+    close_crowded();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_allocations),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_two_devices),
+        cmocka_unit_test(test_no_allocations),  cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_two_devices),     cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_rows_of_outputs), cmocka_unit_test(test_idle_victim),
+        cmocka_unit_test(test_waiting_victim),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
