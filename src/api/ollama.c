@@ -112,16 +112,11 @@ static void close_line(wick_exchange *x, bool is_done) {
 
 static void write_said(wick_exchange *x, wk_str content, wk_str thinking, wk_str calls) {
     wk_strbuf *const to = &x->part;
-    if (is_prompt(x)) {
-        wk_write_put_string(to, "response", content);
-        if (thinking.size > 0) wk_write_key(to, "thinking");
-        if (thinking.size > 0) wk_write_string(to, thinking);
-        return;
-    }
-    wk_write_raw(to, "\"message\":{\"role\":\"assistant\"");
-    wk_write_put_string(to, "content", content);
-    if (thinking.size > 0) wk_write_key(to, "thinking");
-    if (thinking.size > 0) wk_write_string(to, thinking);
+    const bool is_message = !is_prompt(x);
+    if (is_message) wk_write_raw(to, "\"message\":{\"role\":\"assistant\"");
+    wk_write_put_string(to, is_message ? "content" : "response", content);
+    if (thinking.size > 0) wk_write_put_string(to, "thinking", thinking);
+    if (!is_message) return;
     if (calls.size > 0) {
         wk_write_raw(to, "\"tool_calls\":[");
         wk_strbuf_append(to, calls.text, calls.size);
