@@ -9,8 +9,8 @@
 #define WK_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WK_INLINE static inline __attribute__((always_inline))
 #define wk_prefetch(...) __builtin_prefetch(__VA_ARGS__) /* any address; as the builtin */
-#define WK_OF_ANY_TYPE                                                                             \
-    __attribute__((may_alias)) /* as char: reads what was stored as another type */
+/* As char, such a type reads what was stored as another one. */
+#define WK_OF_ANY_TYPE __attribute__((may_alias))
 #else
 #define WK_PRINTF(format, first)
 #define WK_UNLIKELY(x) (x)

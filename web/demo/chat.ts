@@ -1,16 +1,20 @@
 /** The chat page: which view is shown, and what its buttons do. */
 import { keptAdapter } from "./adapter.js";
+import { ChatList } from "./chat_list.js";
+import { Chats, newChat, type Chat } from "./chats.js";
 import { Conversation } from "./conversation.js";
 import { announce, byId, fillFacts, make } from "./dom.js";
 import { describeDevice, deviceFacts } from "./device.js";
 import { formatBytes, formatCount, nameOfUrl } from "./format.js";
 import { Host } from "./host.js";
 import type { Choice } from "./host.js";
-import { KeptModels } from "./kept.js";
+import { isKept, KeptModels } from "./kept.js";
 import { openModel } from "./loading.js";
 import { keepForOffline } from "./offline.js";
 import { Picker } from "./picker.js";
 import { describeProblem } from "./problems.js";
+import { PromptField } from "./prompt_field.js";
+import { remember, rememberedValue } from "./remember.js";
 import { SettingsPanel } from "./settings.js";
 import type { Settings } from "./settings.js";
 
@@ -18,9 +22,11 @@ type View = "models" | "loading" | "chat";
 
 const host = new Host((message) => announce(`The GPU was lost: ${message}`));
 const settings = new SettingsPanel((changed) => void applySettings(changed));
-const conversation = new Conversation(host, () => settings.settings,
-  { onBusy: showBusy, onFigures: showFigures });
-const prompt = byId<HTMLTextAreaElement>("prompt");
+const chats = new Chats();
+const conversation = new Conversation(host, () => settings.settings, chats,
+  { onBusy: showBusy, onFigures: showFigures, onEdit });
+const prompt = new PromptField(submit);
+const LAST = "wick-last-model";
 let view: View = "models";
 
 function show(next: View): void {
@@ -29,7 +35,7 @@ function show(next: View): void {
   byId("models-back").hidden = !host.opened;
   byId("model-button").hidden = !host.opened || next === "loading";
   byId<HTMLButtonElement>("settings-button").disabled = next === "loading";
-  byId("new-chat").hidden = next !== "chat";
+  byId("new-chat").hidden = byId("chats-button").hidden = next !== "chat";
   byId("hero").hidden = host.opened !== undefined;
   byId("models-short-title").hidden = !byId("hero").hidden;
   if (next === "models") void Promise.all([picker.show(), kept.show()])
@@ -38,10 +44,20 @@ function show(next: View): void {
 
 // --- Models ---
 
-async function choose(choice: Choice): Promise<void> {
+async function choose(choice: Choice, chat?: Chat): Promise<void> {
   if (view === "loading") return;
-  if (await load(choice)) await beginChat();
-  else showModels();
+  if (!await load(choice)) return showModels();
+  // Of an address alone a later visit makes the choice again.
+  if (choice.url !== undefined && !choice.adapter)
+    remember(LAST, JSON.stringify({ ...choice, source: choice.url }));
+  await beginChat(chat);
+}
+
+/** What was open when the page was left, where all of the model is here. */
+async function restore(): Promise<void> {
+  const choice = rememberedValue<Choice | undefined>(LAST, undefined);
+  if (choice?.url !== undefined && await isKept(choice.url) && view === "models" && !host.opened)
+    await choose(choice, chats.current());
 }
 
 async function load(choice: Choice): Promise<boolean> {
@@ -60,8 +76,8 @@ function showModels(): void {
   byId("main").focus({ preventScroll: true });
 }
 
-async function beginChat(): Promise<void> {
-  await conversation.forget();
+async function beginChat(chat?: Chat): Promise<void> {
+  await conversation.show(chat);
   const { choice, model, canChat } = host.opened!;
   byId("model-name").textContent = choice.name;
   document.title = `${choice.name} · Wick`;
@@ -90,9 +106,9 @@ async function openTaught(): Promise<void> {
 
 // --- The chat ---
 
-async function beginAgain(): Promise<void> {
+async function openChat(chat?: Chat): Promise<void> {
   try {
-    await conversation.clear();
+    await conversation.open(chat);
   } catch (reason) {
     return showFigures(describeProblem(reason).text);
   } finally {
@@ -113,16 +129,16 @@ async function send(text: string): Promise<void> {
   await showMemory();
 }
 
-function fitPrompt(): void {
-  prompt.style.height = "auto";
-  prompt.style.height = `${prompt.scrollHeight}px`;
+function onEdit(question: string): void {
+  prompt.text = question;
+  prompt.focus();
+  showEmpty();
 }
 
 function submit(): void {
-  const text = prompt.value;
+  const { text } = prompt;
   if (text.trim() === "" || conversation.isBusy) return;
-  prompt.value = "";
-  fitPrompt();
+  prompt.text = "";
   void send(host.opened?.canChat ? text.trim() : text);
 }
 
@@ -209,26 +225,25 @@ function showChat(): void {
   prompt.focus();
 }
 
-const picker = new Picker((choice) => void choose(choice));
+/** While a conversation is there, files that are no models go into its message. */
+function takesFiles(files: File[]): boolean {
+  if (view !== "chat" || files.some(({ name }) => /\.gguf$/i.test(name))) return false;
+  void prompt.addFiles(files);
+  return true;
+}
+
+const picker = new Picker((choice) => void choose(choice), takesFiles);
 const kept = new KeptModels((choice) => void choose(choice));
+new ChatList(chats, { current: () => conversation.chat, onOpen: (chat) => void openChat(chat),
+  onRemoved: () => void openChat(newChat()) });
 byId("model-button").addEventListener("click", showModels);
 byId("models-back").addEventListener("click", showChat);
 byId("device-button").addEventListener("click", () => void openDevice());
 byId("stop").addEventListener("click", () => void conversation.stop());
-byId("new-chat").addEventListener("click", () => void beginAgain());
-byId("composer").addEventListener("submit", (event) => {
-  event.preventDefault();
-  submit();
-});
-prompt.addEventListener("input", fitPrompt);
-prompt.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-  event.preventDefault();
-  submit();
-});
+byId("new-chat").addEventListener("click", () => void openChat());
 addEventListener("keydown", ({ key }) => {
   if (key === "Escape" && !document.querySelector("dialog[open]")) void conversation.stop();
 });
 show("models");
-if (new URLSearchParams(location.search).has("adapter")) void openTaught();
+void (new URLSearchParams(location.search).has("adapter") ? openTaught() : restore());
 void keepForOffline();

@@ -1,4 +1,5 @@
 /** Conversations that the browser keeps for this page. */
+import { remember, remembered, rememberedValue } from "./remember.js";
 
 /**
  * @typedef {{ role: "user" | "assistant", content: string, reasoning?: string, figures?: string,
@@ -6,21 +7,27 @@
  * @typedef {{ id: string, title: string, date: number, messages: Message[] }} Chat
  */
 
-const KEY = "wick-chats";
+const KEY = "wick-chats", CURRENT = "wick-current-chat";
 
 export class Chats {
-  /** The latest first. @returns {Chat[]} */
+  /** The latest first. */
   list() {
-    try {
-      return JSON.parse(localStorage.getItem(KEY) ?? "[]");
-    } catch {
-      return []; // a browser that keeps nothing
-    }
+    return rememberedValue(KEY, /** @type {Chat[]} */ ([]));
   }
 
   /** @param {string} id */
   get(id) {
     return this.list().find((chat) => chat.id === id);
+  }
+
+  /** The one that the page showed last. */
+  current() {
+    return this.get(remembered(CURRENT));
+  }
+
+  /** @param {string} id */
+  setCurrent(id) {
+    remember(CURRENT, id);
   }
 
   /** It becomes the latest. False: the browser has no room for it. @param {Chat} chat */
@@ -41,18 +48,13 @@ export class Chats {
 
   /** @param {Chat[]} chats */
   #write(chats) {
-    try {
-      localStorage.setItem(KEY, JSON.stringify(chats));
-      return true;
-    } catch {
-      return false;
-    }
+    return remember(KEY, JSON.stringify(chats));
   }
 }
 
 /** One that has not been saved; messages: those it begins with. @param {Message[]} messages @returns {Chat} */
-export const newChat = (messages = []) => ({ id: `${Date.now()}-${Math.random()}`, title: "",
-  date: Date.now(), messages });
+export const newChat = (messages = []) => ({ id: `${Date.now()}-${Math.random()}`,
+  title: messages[0] ? titleOf(messages[0].content) : "", date: Date.now(), messages });
 
 /** Of its first question. @param {string} text */
 export const titleOf = (text) => text.trim().split("\n")[0]?.slice(0, 60) || "Chat";

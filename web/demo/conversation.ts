@@ -1,12 +1,15 @@
-/** A conversation with the model that is open: asking, answering, stopping, trying again. */
+/** A conversation with the model that is open: asking, answering, stopping, trying again, and
+ * keeping it. */
 import type { ChatMessage, EndReason, Generation, Token } from "libwick";
+import { newChat, titleOf, type Chat, type Chats, type Message } from "./chats.js";
 import { announce, byId } from "./dom.js";
 import { formatCount, formatRate, formatTime } from "./format.js";
 import type { Host } from "./host.js";
 import { describeProblem, isCancelled } from "./problems.js";
 import { generateOptions } from "./settings.js";
 import type { Settings } from "./settings.js";
-import { AnswerView, type AnyToken, makeQuestion } from "./turn.js";
+import { makeQuestion } from "./question.js";
+import { AnswerView, type AnyToken } from "./turn.js";
 
 const NOTES: Partial<Record<EndReason, string>> = {
   "context-full": "The context is full. Start a new chat, or set a longer context.",
@@ -46,20 +49,25 @@ export interface ConversationEvents {
   onBusy(isBusy: boolean): void;
   /** While it generates: how fast. */
   onFigures(text: string): void;
+  /** Another conversation, which begins as one did, is there for this question. */
+  onEdit(question: string): void;
 }
 
 export class Conversation {
   readonly #host: Host;
   readonly #settings: () => Settings;
   readonly #events: ConversationEvents;
+  readonly #chats: Chats;
   readonly #log = byId("log");
   readonly #scroll = byId("scroll");
+  #chat = newChat();
   #turns: Turn[] = [];
   #controller: AbortController | undefined;
   #running: Promise<void> | undefined;
 
-  constructor(host: Host, settings: () => Settings, events: ConversationEvents) {
+  constructor(host: Host, settings: () => Settings, chats: Chats, events: ConversationEvents) {
     this.#host = host;
+    this.#chats = chats;
     this.#settings = settings;
     this.#events = events;
   }
@@ -72,16 +80,17 @@ export class Conversation {
     return this.#turns.length === 0;
   }
 
+  /** As it is kept. */
+  get chat(): Chat {
+    return this.#chat;
+  }
+
   /** Answers, or goes on with a text. */
   async send(prompt: string): Promise<void> {
     const opened = this.#host.opened;
     if (!opened || this.#running) return;
-    const answer = new AnswerView(opened.canChat ? undefined : prompt,
-                                  () => void this.#retry(turn));
-    const elements = opened.canChat ? [makeQuestion(prompt), answer.element] : [answer.element];
-    const turn: Turn = { prompt, answer, elements, isVoid: false };
-    this.#turns.push(turn);
-    this.#log.append(...elements);
+    const turn = this.#add(prompt, opened.canChat);
+    this.#chat.title ||= titleOf(prompt);
     this.#scroll.scrollTop = this.#scroll.scrollHeight;
     this.#running = this.#generate(turn);
     await this.#running;
@@ -93,17 +102,54 @@ export class Conversation {
     await this.#running;
   }
 
-  /** Nothing has been said yet, in a session that is new. */
-  async forget(): Promise<void> {
+  /** Shows one that was kept, or a new one, in a session that is new. */
+  async show(chat = newChat()): Promise<void> {
     await this.stop();
+    this.#chat = chat;
+    this.#chats.setCurrent(chat.id);
     this.#turns = [];
     this.#log.replaceChildren();
+    let turn: Turn | undefined;
+    for (const message of chat.messages) {
+      if (message.role === "user") turn = this.#add(message.content, this.#host.opened!.canChat);
+      else turn?.answer.restore(message);
+    }
+    this.#scroll.scrollTop = this.#scroll.scrollHeight;
   }
 
-  /** Forgets everything. */
-  async clear(): Promise<void> {
-    await this.forget();
+  /** The same in place of the one before, whose session goes. */
+  async open(chat?: Chat): Promise<void> {
+    await this.show(chat);
     await this.#host.renewSession(this.#settings());
+  }
+
+  /** A turn whose answer is still to come. */
+  #add(prompt: string, canChat: boolean): Turn {
+    const answer = new AnswerView(canChat ? undefined : prompt, () => void this.#retry(turn));
+    const elements = canChat
+      ? [makeQuestion(prompt, () => void this.#edit(turn)), answer.element] : [answer.element];
+    const turn: Turn = { prompt, answer, elements, isVoid: false };
+    this.#turns.push(turn);
+    this.#log.append(...elements);
+    return turn;
+  }
+
+  async #edit(turn: Turn): Promise<void> {
+    if (this.#running) return;
+    await this.open(newChat(this.#kept(this.#turns.indexOf(turn))));
+    this.#events.onEdit(turn.prompt);
+  }
+
+  /** The first turns that have answers, as they are kept. */
+  #kept(n = this.#turns.length): Message[] {
+    return this.#turns.slice(0, n).filter(({ isVoid }) => !isVoid)
+      .flatMap(({ prompt, answer }) => [{ role: "user", content: prompt }, answer.message]);
+  }
+
+  #keep(): void {
+    this.#chat.messages = this.#kept();
+    if (this.#chat.messages.length > 0 && !this.#chats.save(this.#chat))
+      announce("The browser has no room to keep this chat.");
   }
 
   /** The last turn again; only it has the button. */
@@ -160,6 +206,7 @@ export class Conversation {
       this.#running = undefined;
       this.#controller = undefined;
       answer.finish(pace.describe(), note);
+      this.#keep();
       announce([answer.text, note].join(" "));
       this.#events.onBusy(false);
     }

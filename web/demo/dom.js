@@ -57,6 +57,16 @@ export const makeIcon = (name) =>
   makeSvg("svg", { class: "icon", "aria-hidden": "true" }, makeSvg("use", { href: `#i-${name}` }));
 
 /**
+ * A small button of an icon.
+ * @param {string} label
+ * @param {string} icon
+ * @param {() => void} onclick
+ * @param {string} more its other classes
+ */
+export const makeTool = (label, icon, onclick, more = "") => make("button", { type: "button",
+  class: `tool small ${more}`, "aria-label": label, title: label, onclick }, makeIcon(icon));
+
+/**
  * A list of facts: names and values.
  * @param {HTMLElement} list
  * @param {[string, string][]} facts

@@ -1,6 +1,6 @@
 /** The start page: models to choose from, a file of the visitor's, a link. */
 import { byId, make, makeIcon } from "./dom.js";
-import { formatBytes, nameOfUrl } from "./format.js";
+import { formatBytes, formatCount, nameOfUrl } from "./format.js";
 import type { Choice } from "./host.js";
 import { isKept } from "./kept.js";
 import { describeProblem } from "./problems.js";
@@ -24,11 +24,14 @@ function choiceOfFiles(files: Iterable<File>): Choice | undefined {
 
 export class Picker {
   readonly #onChoice: (choice: Choice) => void;
+  readonly #takesFiles: (files: File[]) => boolean;
   readonly #veil = byId("drop-veil");
   #listed: Listed[] = [];
 
-  constructor(onChoice: (choice: Choice) => void) {
+  /** takesFiles: whether files that were dropped are no models, and have been taken. */
+  constructor(onChoice: (choice: Choice) => void, takesFiles: (files: File[]) => boolean) {
     this.#onChoice = onChoice;
+    this.#takesFiles = takesFiles;
     this.#listenToFiles();
     this.#listenToLink();
     void this.#showCatalogue();
@@ -51,7 +54,8 @@ export class Picker {
       event.preventDefault();
       this.#veil.hidden = true;
       if (document.querySelector("dialog[open]")) return;
-      this.#chooseFiles(event.dataTransfer?.files ?? []);
+      const files = [...event.dataTransfer?.files ?? []];
+      if (!this.#takesFiles(files)) this.#chooseFiles(files);
     });
   }
 
@@ -70,9 +74,41 @@ export class Picker {
     const input = byId<HTMLInputElement>("link");
     byId("link-form").addEventListener("submit", (event) => {
       event.preventDefault();
-      const url = directUrl(input.value.trim());
-      this.#onChoice({ name: nameOfUrl(url), source: url, url });
+      const text = input.value.trim();
+      if (/^(https?:|hf:)/i.test(text)) this.#openLink(text);
+      else void this.#search(text);
     });
+  }
+
+  #openLink(text: string): void {
+    const url = directUrl(text);
+    this.#onChoice({ name: nameOfUrl(url), source: url, url });
+  }
+
+  /** Repositories of huggingface.co with GGUF files, those first that most people fetch. */
+  async #search(words: string): Promise<void> {
+    const list = byId("found");
+    const say = (text: string) => list.replaceChildren(make("li", { class: "muted" }, text));
+    say("Searching huggingface.co ...");
+    try {
+      const query = new URLSearchParams({ search: words, filter: "gguf", sort: "downloads",
+        direction: "-1", limit: "10" });
+      const response = await fetch(`https://huggingface.co/api/models?${query}`);
+      if (!response.ok) throw new Error(`huggingface.co answers ${response.status}`);
+      const found = (await response.json()) as { id: string; downloads?: number }[];
+      if (found.length === 0) return say(`No model in GGUF is called "${words}" there.`);
+      list.replaceChildren(...found.map((model) => this.#foundRow(model)));
+    } catch (reason) {
+      say(describeProblem(reason).text);
+    }
+  }
+
+  #foundRow({ id, downloads = 0 }: { id: string; downloads?: number }): HTMLElement {
+    return make("li", {}, make("div", { class: "kept-text" },
+      make("span", { class: "kept-name" }, id),
+      make("span", { class: "figures muted" }, `${formatCount(downloads)} downloads a month`)),
+    make("button", { type: "button", class: "button", "aria-label": `Open ${id}`,
+      onclick: () => this.#openLink(`hf:${id}`) }, "Open"));
   }
 
   async #showCatalogue(): Promise<void> {

@@ -2,20 +2,24 @@
  * The page of `wick serve`: chats with the server's model by its own API. The command has this file
  * and those that it imports inside, as they are here: nothing builds them.
  */
-import { asMarkdown, Chats, newChat, titleOf } from "./chats.js";
-import { announce, byId, copyText, make, makeIcon } from "./dom.js";
+import { ChatList } from "./chat_list.js";
+import { Chats, newChat, titleOf } from "./chats.js";
+import { announce, byId, copyText, make, makeTool } from "./dom.js";
 import { asSentence, formatCount, formatRate, formatTime } from "./format.js";
 import { renderMarkdown } from "./markdown.js";
+import { PromptField } from "./prompt_field.js";
+import { makeQuestion } from "./question.js";
+import { remember, remembered, rememberedValue } from "./remember.js";
 
 /** @typedef {import("./chats.js").Message} Message */
 
-const SETTINGS = "wick-server-settings", KEY = "wick-server-key", CURRENT = "wick-current-chat";
+const SETTINGS = "wick-server-settings", KEY = "wick-server-key";
 const NUMBERS = ["temperature", "top_p", "max_tokens", "seed"];
-const MOST_FILE = 256 * 1024;
 
 const chats = new Chats();
-const prompt = /** @type {HTMLTextAreaElement} */ (byId("prompt"));
+const prompt = new PromptField(submit);
 const model = /** @type {HTMLSelectElement} */ (byId("model"));
+const dialog = /** @type {HTMLDialogElement} */ (byId("settings"));
 const form = /** @type {HTMLFormElement} */ (byId("settings-form"));
 const log = byId("log"), scroll = byId("scroll");
 
@@ -23,37 +27,10 @@ let chat = newChat();
 /** @type {AbortController | undefined} */
 let running;
 
-/** @param {string} id */
-const dialog = (id) => /** @type {HTMLDialogElement} */ (byId(id));
-
-/** @param {Storage} storage @param {string} key @param {string} value */
-function keep(storage, key, value) {
-  try {
-    storage.setItem(key, value);
-  } catch {
-    // A browser that keeps nothing: it holds until the page is left.
-  }
-}
-
-/** @param {Storage} storage @param {string} key */
-function kept(storage, key) {
-  try {
-    return storage.getItem(key) ?? "";
-  } catch {
-    return "";
-  }
-}
 
 // --- Settings ---
 
-/** @returns {Record<string, string>} */
-function settings() {
-  try {
-    return JSON.parse(kept(localStorage, SETTINGS) || "{}");
-  } catch {
-    return {};
-  }
-}
+const settings = () => rememberedValue(SETTINGS, /** @type {Record<string, string>} */ ({}));
 
 /** @param {string} name */
 const field = (name) => /** @type {HTMLInputElement} */ (form.elements.namedItem(name));
@@ -61,15 +38,15 @@ const field = (name) => /** @type {HTMLInputElement} */ (form.elements.namedItem
 /** @param {Record<string, string>} values */
 function fillSettings(values) {
   for (const name of ["system", "schema", ...NUMBERS]) field(name).value = values[name] ?? "";
-  field("key").value = kept(sessionStorage, KEY);
+  field("key").value = remembered(KEY, sessionStorage);
 }
 
 function readSettings() {
   const names = ["system", "schema", ...NUMBERS];
   const values = Object.fromEntries(names.filter((name) => field(name).checkValidity())
     .map((name) => [name, field(name).value.trim()]));
-  keep(localStorage, SETTINGS, JSON.stringify(values));
-  keep(sessionStorage, KEY, field("key").value);
+  remember(SETTINGS, JSON.stringify(values));
+  remember(KEY, field("key").value, sessionStorage);
   void showModels();
 }
 
@@ -87,7 +64,7 @@ function options() {
 
 /** @param {string} path @param {RequestInit} init */
 async function ask(path, init = {}) {
-  const key = kept(sessionStorage, KEY);
+  const key = remembered(KEY, sessionStorage);
   const response = await fetch(path, { ...init, headers: { "content-type": "application/json",
     ...(key && { authorization: `Bearer ${key}` }) } });
   if (response.ok) return response;
@@ -140,19 +117,6 @@ async function* eventsOf(response) {
 
 // --- Turns ---
 
-/** @param {string} label @param {string} icon @param {() => void} onclick */
-function makeTool(label, icon, onclick, more = "") {
-  return make("button", { type: "button", class: `tool small ${more}`, "aria-label": label,
-    title: label, onclick }, makeIcon(icon));
-}
-
-/** @param {Message} message @param {number} at */
-function makeQuestion(message, at) {
-  return make("article", { class: "turn question", "aria-label": "You" },
-    make("p", {}, message.content),
-    make("div", { class: "turn-tools" }, makeTool("Edit in a new chat", "edit", () => edit(at))));
-}
-
 /** @param {Message} message */
 function makeAnswer(message) {
   const thinking = make("details", { class: "thinking", hidden: true, open: true },
@@ -179,9 +143,9 @@ function makeAnswer(message) {
 
 function showChat() {
   log.replaceChildren(...chat.messages.map((message, i) =>
-    (message.role === "user" ? makeQuestion(message, i) : makeAnswer(message).element)));
+    (message.role === "user" ? makeQuestion(message.content, () => edit(i)) : makeAnswer(message).element)));
   byId("welcome").hidden = chat.messages.length > 0;
-  keep(localStorage, CURRENT, chat.id);
+  chats.setCurrent(chat.id);
   scroll.scrollTop = scroll.scrollHeight;
 }
 
@@ -212,10 +176,8 @@ async function retry() {
 function edit(at) {
   if (running) return;
   const text = chat.messages[at]?.content ?? "";
-  chat = newChat(structuredClone(chat.messages.slice(0, at)));
-  chat.title = chat.messages[0] ? titleOf(chat.messages[0].content) : "";
-  showChat();
-  setPrompt(text);
+  open(newChat(structuredClone(chat.messages.slice(0, at))));
+  prompt.text = text;
 }
 
 /** @param {boolean} isBusy */
@@ -304,99 +266,21 @@ function describeUsage(usage, timings, first) {
     .join(" · ");
 }
 
-// --- Chats ---
+// --- The page ---
 
-/** @param {string} name @param {string} text @param {string} type */
-function download(name, text, type) {
-  const url = URL.createObjectURL(new Blob([text], { type }));
-  make("a", { href: url, download: name }).click();
-  URL.revokeObjectURL(url);
-}
-
-/** @param {import("./chats.js").Chat} its */
-function chatRow(its) {
-  const open = make("button", { type: "button", class: "open", onclick: () => openChat(its.id),
-    ...(its.id === chat.id && { "aria-current": "true" }) }, its.title);
-  const rename = () => {
-    const input = make("input", { "aria-label": "Title", value: its.title });
-    const done = () => {
-      chats.rename(its.id, input.value.trim() || its.title);
-      if (its.id === chat.id) chat.title = input.value.trim() || its.title;
-      listChats();
-    };
-    input.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" && event.key !== "Escape") return;
-      event.preventDefault();
-      if (event.key === "Escape") input.value = its.title;
-      input.blur();
-    });
-    input.addEventListener("blur", done, { once: true });
-    open.replaceWith(input);
-    input.select();
-  };
-  return make("li", {}, open, makeTool(`Rename ${its.title}`, "edit", rename),
-    makeTool(`Export ${its.title}`, "download", () =>
-      download(`${its.title}.md`, asMarkdown(its), "text/markdown")),
-    makeTool(`Delete ${its.title}`, "trash", () => {
-      chats.remove(its.id);
-      if (its.id === chat.id) begin();
-      announce(`${its.title} was deleted.`);
-      listChats();
-      byId("chats-title").focus();
-    }));
-}
-
-function listChats() {
-  const all = chats.list();
-  byId("chats-empty").hidden = all.length > 0;
-  byId("chats-list").replaceChildren(...all.map(chatRow));
-}
-
-/** @param {string} id */
-function openChat(id) {
+/** @param {import("./chats.js").Chat} next */
+function open(next) {
   running?.abort();
-  chat = chats.get(id) ?? chat;
+  chat = next;
   showChat();
-  dialog("chats").close();
   prompt.focus();
-}
-
-function begin() {
-  running?.abort();
-  chat = newChat();
-  showChat();
-}
-
-// --- The composer ---
-
-/** @param {string} text */
-function setPrompt(text) {
-  prompt.value = text;
-  fitPrompt();
-  prompt.focus();
-}
-
-function fitPrompt() {
-  prompt.style.height = "auto";
-  prompt.style.height = `${prompt.scrollHeight}px`;
 }
 
 function submit() {
-  if (running || prompt.value.trim() === "") return;
-  const text = prompt.value.trim();
-  setPrompt("");
+  if (running || prompt.text.trim() === "") return;
+  const text = prompt.text.trim();
+  prompt.text = "";
   void send(text);
-}
-
-/** Texts of files become a part of the message. @param {Iterable<File>} files */
-async function addFiles(files) {
-  const texts = [];
-  for (const file of files) {
-    const text = file.size <= MOST_FILE ? await file.text() : "\0";
-    if (text.includes("\0")) announce(`${file.name} is not a text, or is too long.`);
-    else texts.push(`${file.name}:\n\`\`\`\n${text.trimEnd()}\n\`\`\``);
-  }
-  setPrompt([prompt.value.trimEnd(), ...texts, ""].filter((text, i) => text !== "" || i > 0).join("\n\n"));
 }
 
 /** @param {DragEvent} event */
@@ -404,42 +288,22 @@ function onDrag(event) {
   if (!event.dataTransfer?.types.includes("Files")) return;
   event.preventDefault();
   byId("drop-veil").hidden = event.type !== "dragenter" && event.type !== "dragover";
-  if (event.type === "drop") void addFiles([...event.dataTransfer.files]);
+  if (event.type === "drop") void prompt.addFiles([...event.dataTransfer.files]);
 }
 
 for (const type of /** @type {const} */ (["dragenter", "dragover", "dragleave", "drop"]))
   addEventListener(type, onDrag);
-byId("composer").addEventListener("submit", (event) => {
-  event.preventDefault();
-  submit();
-});
-prompt.addEventListener("input", fitPrompt);
-prompt.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-  event.preventDefault();
-  submit();
-});
 addEventListener("keydown", ({ key }) => {
   if (key === "Escape" && !document.querySelector("dialog[open]")) running?.abort();
 });
 byId("stop").addEventListener("click", () => running?.abort());
-byId("new-chat").addEventListener("click", () => {
-  begin();
-  prompt.focus();
-});
-byId("chats-title").tabIndex = -1;
-byId("chats-button").addEventListener("click", () => {
-  listChats();
-  dialog("chats").showModal();
-});
-byId("chats-export").addEventListener("click", () =>
-  download("chats.json", JSON.stringify(chats.list(), null, 2), "application/json"));
+byId("new-chat").addEventListener("click", () => open(newChat()));
 byId("settings-button").addEventListener("click", () => {
   fillSettings(settings());
-  dialog("settings").showModal();
+  dialog.showModal();
 });
 byId("settings-reset").addEventListener("click", () => fillSettings({}));
-dialog("settings").addEventListener("close", readSettings);
+dialog.addEventListener("close", readSettings);
 field("schema").addEventListener("input", () => {
   let problem = "";
   try {
@@ -451,12 +315,16 @@ field("schema").addEventListener("input", () => {
   byId("schema-hint").textContent = problem
     || "Answers are JSON that this schema accepts; empty: any text.";
 });
-for (const sheet of [dialog("chats"), dialog("settings")])
-  sheet.addEventListener("click", (event) => {
-    if (event.target === sheet) sheet.close();
-  });
+dialog.addEventListener("click", ({ target }) => {
+  if (target === dialog) dialog.close();
+});
 
-chat = chats.get(kept(localStorage, CURRENT)) ?? chat;
+new ChatList(chats, { current: () => chat, onOpen: open, onRemoved: () => {
+  running?.abort();
+  chat = newChat();
+  showChat();
+} });
+chat = chats.current() ?? chat;
 showChat();
 void showModels();
 prompt.focus();

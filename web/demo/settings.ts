@@ -4,6 +4,8 @@ import { byId } from "./dom.js";
 
 export interface Settings {
   systemPrompt: string;
+  /** JSON that answers follow; empty: any text. */
+  jsonSchema: string;
   temperature: number;
   topP: number;
   topK: number;
@@ -20,7 +22,7 @@ export interface Settings {
 }
 
 const DEFAULTS: Settings = {
-  systemPrompt: "", temperature: 0.6, topP: 0.95, topK: 40, maxTokens: 1024, seed: 0,
+  systemPrompt: "", jsonSchema: "", temperature: 0.6, topP: 0.95, topK: 40, maxTokens: 1024, seed: 0,
   contextLength: 0, backend: "auto", math: "fast", threads: 0,
 };
 
@@ -30,6 +32,7 @@ const KEY = "wick-settings";
 
 export const generateOptions = (s: Settings): GenerateOptions => ({
   temperature: s.temperature, topP: s.topP, topK: s.topK, maxTokens: s.maxTokens, seed: s.seed,
+  ...(s.jsonSchema.trim() !== "" && { jsonSchema: s.jsonSchema }),
 });
 
 export const contextOptions = (s: Settings): { contextLength?: number } =>

@@ -1,15 +1,11 @@
-/** One turn of a conversation on the page: what was asked, or an answer that grows. */
+/** An answer on the page, which grows. */
 import type { AnswerSpan, Token } from "libwick";
-import { copyText, make, makeIcon } from "./dom.js";
+import type { Message } from "./chats.js";
+import { copyText, make, makeTool } from "./dom.js";
 import { renderMarkdown } from "./markdown.js";
 
 /** Of an answer, or of a text that goes on. */
 export type AnyToken = Token & { spans?: AnswerSpan[] };
-
-/** What the visitor wrote. */
-export function makeQuestion(text: string): HTMLElement {
-  return make("article", { class: "turn question", "aria-label": "You" }, make("p", {}, text));
-}
 
 /** An answer, or the continuation of a text; drawn at most once for each picture on the screen. */
 export class AnswerView {
@@ -23,16 +19,14 @@ export class AnswerView {
   #text = "";
   #reasoning = "";
   #content = "";
+  #ending: Pick<Message, "figures" | "note"> = {};
   #isDue = false;
 
   /** given: the beginning of a text that goes on; undefined: an answer. */
   constructor(given: string | undefined, onRetry: () => void) {
     this.#given = given;
-    const copy = make("button", { type: "button", class: "tool small", "aria-label": "Copy",
-      title: "Copy", onclick: () => void copyText(copy, this.#shareable()) }, makeIcon("copy"));
-    const retry = make("button", { type: "button", class: "tool small retry", title: "Try again",
-      "aria-label": "Try again", onclick: onRetry }, makeIcon("retry"));
-    this.#tools.append(copy, retry);
+    const copy = makeTool("Copy", "copy", () => void copyText(copy, this.#shareable()));
+    this.#tools.append(copy, makeTool("Try again", "retry", onRetry, "retry"));
     const label = given === undefined ? "Answer" : "Text";
     this.element = make("article", { class: "turn answer busy", "aria-label": label },
       this.#thinking, this.#body, this.#note, this.#tools);
@@ -63,8 +57,23 @@ export class AnswerView {
     });
   }
 
+  /** As it is kept. */
+  get message(): Message {
+    const isText = this.#given !== undefined, reasoning = this.#reasoning.trim();
+    return { role: "assistant", content: isText ? this.#text : this.content,
+      ...(reasoning !== "" && { reasoning }), ...this.#ending };
+  }
+
+  /** One that was kept. */
+  restore({ content, reasoning = "", figures = "", note = "" }: Message): void {
+    this.#text = this.#content = content;
+    this.#reasoning = reasoning;
+    this.finish(figures, note);
+  }
+
   /** It is complete; figures and a note stay below it. */
   finish(figures: string, note: string): void {
+    this.#ending = { ...(figures !== "" && { figures }), ...(note !== "" && { note }) };
     this.#draw();
     this.element.classList.remove("busy");
     this.#thinking.open = false;
