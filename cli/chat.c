@@ -223,7 +223,7 @@ const cli_command cli_chat_command_line = {
                "calls are marked.\nCtrl-C stops an answer; /help lists the commands. Without a "
                "terminal, each line of standard\ninput is a question.\n\n"
                "  wick chat MODEL.gguf\n"
-               "  wick chat MODEL.gguf --system \"You are brief.\" -p \"What is a prime?\"\n",
+               "  wick chat MODEL.gguf --system \"Be brief.\" -p \"What is a prime?\"\n",
     .groups = groups,
     .options_size = sizeof(chat_options),
     .defaults = set_defaults,

@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
     wick_device *device = NULL;
     wick_model *model = NULL;
     wick_chat *chat = NULL;
-    const wick_chat_desc desc = {.system = "You are brief.", .session = {.max_tokens = 200}};
+    const wick_chat_desc desc = {.system = "Be brief.", .session = {.max_tokens = 200}};
     wick_device_open(NULL, &device, &error);
     if (device != NULL) wick_model_open(device, argv[1], NULL, &model, &error);
     if (model != NULL) wick_chat_open(model, &desc, &chat, &error);
