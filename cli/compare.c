@@ -18,7 +18,7 @@ typedef struct compare_options {
 
 static const cli_option options[] = {
     {.argument = "A",
-     .help = "a GGUF, safetensors or npy file; for a model in parts, any of them",
+     .help = "a GGUF, safetensors, npy, npz or PyTorch file; for a model in parts, any of them",
      .kind = &cli_model,
      .offset = offsetof(compare_options, a),
      .is_required = true},

@@ -36,7 +36,7 @@ static const cli_option options[] = {
      .kind = &cli_text,
      .offset = offsetof(devices_options, adapter)},
     {.name = "as-gpu",
-     .help = "for --wgsl: choose kernels on a driver in software as on a GPU",
+     .help = "for --wgsl: on a software driver, choose kernels as on a GPU",
      .kind = &cli_flag,
      .offset = offsetof(devices_options, as_gpu)},
 };

@@ -46,7 +46,7 @@ static const cli_option engine_options[] = {
      .offset = offsetof(cli_engine_options, isa)},
     {.name = "math",
      .argument = "exact|fast",
-     .help = "exact: all of it in float32, the same bits for any chunk; fast: activations may be "
+     .help = "exact: everything in float32, the same bits for any chunk; fast: activations may be "
              "quantized, the cache is float16",
      .kind = &cli_word,
      .offset = offsetof(cli_engine_options, math)},
@@ -59,13 +59,14 @@ static const cli_option engine_options[] = {
      .most = 8192},
     {.name = "cache",
      .argument = "auto|f32|f16|q8_0|q4_0",
-     .help = "numbers of the key-value cache; auto: f32 in exact, f16 in fast math; q8_0 and q4_0 "
-             "take a half and a quarter of f16's memory",
+     .help =
+         "number type of the key-value cache; auto: f32 in exact, f16 in fast math; q8_0 and q4_0 "
+         "take a half and a quarter of f16's memory",
      .kind = &cli_word,
      .offset = offsetof(cli_engine_options, cache)},
     {.name = "strict",
-     .help = "an operation that the device has no kernel for is an error, it does not run on the "
-             "CPU instead; plain loops (cpu/ref) count as kernels of the CPU",
+     .help = "fail where the device has no kernel for an operation, instead of running it on the "
+             "CPU; plain loops (cpu/ref) count as kernels of the CPU",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, strict)},
     {.name = "verify",
@@ -77,12 +78,13 @@ static const cli_option engine_options[] = {
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, profile)},
     {.name = "no-fusion",
-     .help = "compute every operation on its own, no chains of elementwise ones as one",
+     .help =
+         "compute every operation by itself, without joining elementwise operations into chains",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, no_fusion)},
     {.name = "no-map",
-     .help =
-         "read the file into memory; one that is mapped must not be changed or cut while in use",
+     .help = "read the file into memory instead of mapping it; a mapped file must not change while "
+             "in use",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, no_map)},
     {.name = "low-memory",
@@ -100,7 +102,7 @@ static const cli_option engine_options[] = {
      .offset = offsetof(cli_engine_options, adapters)},
     {.name = "backend",
      .argument = "auto|cpu|webgpu",
-     .help = "what computes; 'wick devices' lists what is here",
+     .help = "where to compute; 'wick devices' lists what is available",
      .kind = &cli_backend,
      .offset = offsetof(cli_engine_options, backend)},
     {.name = "adapter",
@@ -116,12 +118,12 @@ static const cli_option engine_options[] = {
      .kind = &cli_text,
      .offset = offsetof(cli_engine_options, webgpu_lib)},
     {.name = "as-gpu",
-     .help = "choose kernels on a driver in software as on a GPU, for tests",
+     .help = "on a software driver, choose kernels as on a GPU, for tests",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, as_gpu)},
     {.name = "tuning",
      .argument = "FILE|none",
-     .help = "which kernels of a GPU are taken and how, see docs/webgpu.md; without it what "
+     .help = "the choice of a GPU's kernels (docs/webgpu.md); without it the one that "
              "'wick bench --kernels --store' has stored for the device",
      .kind = &cli_in,
      .offset = offsetof(cli_engine_options, tuning)},
@@ -143,7 +145,7 @@ static const cli_option engine_options[] = {
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, debug)},
     {.name = "no-kernel-cache",
-     .help = "a GPU's kernels are neither looked for nor kept in ~/.cache/wick/kernels",
+     .help = "do not keep a GPU's compiled kernels in ~/.cache/wick/kernels, nor use those there",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, no_kernel_cache)},
     {.name = "no-warm-up",

@@ -9,7 +9,7 @@
 #define CLI_PREFIX_CACHE(type, field)                                                              \
     {.name = "prefix-cache",                                                                       \
      .argument = "FOLDER",                                                                         \
-     .help = "what begins like texts of earlier runs with this folder is not computed again",      \
+     .help = "keep what was computed in this folder, for texts that begin alike in later runs",    \
      .kind = &cli_text,                                                                            \
      .offset = offsetof(type, field)}
 

@@ -120,8 +120,8 @@ static const cli_option memory_options[] = {
      .offset = offsetof(run_options, context_length),
      .most = INT32_MAX},
     {.name = "context-shift",
-     .help = "text that is continued goes on when the context is full: without the older half of "
-             "its tokens; an answer leaves out whole messages anyway",
+     .help = "when the context is full, continue the text without the older half of its tokens; an "
+             "answer always makes room by leaving out whole messages",
      .kind = &cli_flag,
      .offset = offsetof(run_options, context_shift)},
     {.name = "keep",
