@@ -59,6 +59,7 @@ static const struct {
     {1611, "x.isidentifier()"},
     {1611, "x.islower()"},
     {1955, "x.title()"},
+    {1955, "x.swapcase()"},
     {1395, "blanks.lstrip()"},
     {1395, "blanks.rstrip()"},
     {311, "'b' in x"},

@@ -29,8 +29,8 @@ static wk_unicode_case case_of(wk_jletters how, uint32_t code, bool is_first, bo
 wick_status wk_jletters_of(wk_jinja *j, wk_jtext text, wk_jletters how, wk_jvalue *out) {
     wk_jbuilder made = wk_jbuilder_begin(j);
     bool follows_letter = false;
-    WK_TRY(wk_jread(j, WK_J_STEP +
-                           (how == WK_J_TITLE_CASE ? 3U : 1U) * WK_J_CHAR * (uint64_t)text.size));
+    const bool asks = how == WK_J_TITLE_CASE || how == WK_J_SWAP_CASE; /* for the case it has */
+    WK_TRY(wk_jread(j, WK_J_STEP + (asks ? 3U : 1U) * WK_J_CHAR * (uint64_t)text.size));
     for (size_t at = 0; at < text.size && made.status == WICK_OK;) {
         const size_t start = at;
         const bool is_data = text.origin != NULL && text.origin[at] != 0;
