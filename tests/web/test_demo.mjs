@@ -242,6 +242,7 @@ test("after a reload it works without the server", { skip }, async () => {
     });
     await server.close();
     await page.reload();
+    assert.equal(await page.evaluate(() => crossOriginIsolated), true); // it may use threads
     await setNumber(page, "Longest answer", 8);
     await openStories(page);
     assert.match(await write(page, "One day"), /^One day.{5,}/s);
@@ -588,14 +589,17 @@ if (browsers.includes("firefox"))
     t.after(firefox.close);
     const opened = await firefox.open(server.base, () => document.querySelector(".card"));
     const page = opened.native;
+    page.setDefaultTimeout(60_000);
     await page.locator(".card::-p-text(Tiny stories)").click();
     await page.waitForSelector("#suggestions .chip");
     const text = await writeInFirefox(page, "Once upon a time");
     assert.match(text, /^Once upon a time.{20,}/s);
     assert.deepEqual(opened.complaints, []);
-    await page.evaluate(() => navigator.serviceWorker.ready.then(() => true));
+    await page.evaluate(() => navigator.serviceWorker.ready.then(() =>
+      localStorage.setItem("wick-settings", JSON.stringify({ maxTokens: 24 }))));
     await server.close();
     await page.reload();
+    assert.equal(await page.evaluate(() => crossOriginIsolated), true);
     await page.waitForFunction(
       (before) => document.querySelector(".turn .body")?.textContent === before, {}, text);
     await page.locator("#new-chat").click();

@@ -1,4 +1,8 @@
-/** The service worker: keeps the files of this version of the demo, and nothing else. */
+/**
+ * The service worker: keeps the files of this version of the demo, and nothing else. It adds the
+ * headers that browsers ask of pages with threads, which many static hosts cannot be told to send:
+ * from its second visit on a page is cross-origin isolated.
+ */
 
 /** Set by build.mjs: a hash of all files, and their paths. */
 declare const VERSION: string;
@@ -46,6 +50,13 @@ function keptPath({ method, url }: Request): string | undefined {
   return FILES.includes(file) ? file : undefined;
 }
 
+function isolated({ body, status, statusText, headers }: Response): Response {
+  const own = new Headers(headers);
+  own.set("Cross-Origin-Opener-Policy", "same-origin");
+  own.set("Cross-Origin-Embedder-Policy", "credentialless");
+  return new Response(body, { status, statusText, headers: own });
+}
+
 scope.addEventListener("install", (event) => event.waitUntil(install()));
 scope.addEventListener("activate", (event) => event.waitUntil(removeOthers()));
 scope.addEventListener("message", (event) => event.waitUntil(scope.skipWaiting()));
@@ -53,5 +64,5 @@ scope.addEventListener("fetch", (event) => {
   const path = keptPath(event.request);
   if (path === undefined) return;
   event.respondWith(caches.open(NAME).then(async (cache) =>
-    await cache.match(path) ?? fetch(event.request)));
+    isolated(await cache.match(path) ?? await fetch(event.request))));
 });
