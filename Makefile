@@ -23,6 +23,7 @@ run:
 	@$(MAKE) --no-print-directory build
 	@if tools/fetch_model; then \
 	    build/wick chat $(MODEL) -p "Why is the sky blue?" -n 128; \
+	    echo "To talk with it: build/wick chat $(MODEL)" >&2; \
 	else \
 	    echo "Running the small model inside the command instead." >&2; \
 	    build/wick run -p "Once upon a time" -n 200; \
