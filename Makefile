@@ -16,16 +16,16 @@ build:
 	@MAKEFLAGS=--no-print-directory cmake --build --preset release --target wick -j $(JOBS)
 
 # Sets up, builds, fetches a model once and asks it a question; without a network the small model that is
-# inside the command does.
+# built into the command answers.
 run:
 	@tools/setup run
 	@tools/fetch_webgpu || true
 	@$(MAKE) --no-print-directory build
 	@if tools/fetch_model; then \
-	    build/wick chat $(MODEL) -p "Why is the sky blue?" -n 128; \
+	    build/wick chat $(MODEL) -p "Why is the sky blue?" -n 128 && \
 	    echo "To talk with it: build/wick chat $(MODEL)" >&2; \
 	else \
-	    echo "Running the small model inside the command instead." >&2; \
+	    echo "Running the small model built into the command instead." >&2; \
 	    build/wick run -p "Once upon a time" -n 200; \
 	fi
 
