@@ -328,7 +328,7 @@ static int time_device(const bench_options *o, cli_bench_row *rows) {
     if (code != CLI_OK) return code;
     cli_print_placement(engine.model);
     cli_bench_row common = {
-        .model = o->model != NULL ? o->model : "(inside the command)",
+        .model = o->model != NULL ? o->model : "(built-in model)",
         .is_fast = wick_device_math(engine.device) == WICK_MATH_FAST,
         .n_repetitions = o->n_repetitions,
         .load_seconds = wick_time() - start,
