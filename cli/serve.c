@@ -64,7 +64,7 @@ static const cli_option table[] = {
      .most = INT32_MAX},
     {.name = "host",
      .argument = "ADDRESS",
-     .help = "where it listens; 0.0.0.0: on every network",
+     .help = "where it listens, also at several addresses with commas; 0.0.0.0: on every network",
      .kind = &cli_text,
      .offset = OFFSET(host)},
     {.name = "port",
@@ -384,19 +384,17 @@ static wick_api_desc api_desc(const serve_options *o, const parts *p) {
 }
 
 static cli_server_desc server_desc(const serve_options *o, const parts *p) {
-    return (cli_server_desc){.host = o->host,
-                             .socket = o->socket,
-                             .port = o->port,
-                             .timeout = o->timeout,
-                             .keys = p->keys,
-                             .n_keys = p->n_keys,
-                             .origins = o->origins,
-                             .hosts = o->hosts,
-                             .certificate = p->certificate.text,
-                             .private_key = p->private_key.text,
-                             .log = o->logs_requests     ? cli_log_request_whole
-                                    : cli_common.verbose ? cli_log_request
-                                                         : NULL};
+    return (cli_server_desc){
+        .host = o->host,
+        .socket = o->socket,
+        .port = o->port,
+        .timeout = o->timeout,
+        .access = {.keys = p->keys, .n_keys = p->n_keys, .origins = o->origins, .hosts = o->hosts},
+        .certificate = p->certificate.text,
+        .private_key = p->private_key.text,
+        .log = o->logs_requests     ? cli_log_request_whole
+               : cli_common.verbose ? cli_log_request
+                                    : NULL};
 }
 
 static int serve_one(const cli_engine *engine, const serve_options *o, const wick_api_desc *desc,

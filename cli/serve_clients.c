@@ -64,32 +64,31 @@ static bool is_get_of(const cli_call *call, const char *path) {
            strcmp(cli_call_path(call), path) == 0;
 }
 
-/* Of several models. */
+/* ---- Of several models ---- */
+
+static void answer_success(cli_call *call) {
+    static const char text[] = "{\"success\":true}";
+    answer_now(call, 200, text, sizeof text - 1);
+}
+
 static bool answer_list(const service *s, cli_call *call) {
     const bool is_ollamas = is_get_of(call, "/api/tags");
     size_t size = 0;
-    if (s->models->is_one ||
-        (!is_ollamas && !is_get_of(call, "/v1/models") && !is_get_of(call, "/models")))
-        return false;
+    if (!is_ollamas && !is_get_of(call, "/v1/models") && !is_get_of(call, "/models")) return false;
     char *const text = cli_models_list(s->models, is_ollamas, &size);
     if (text != NULL)
         answer_now(call, 200, text, size);
     else
         refuse(call, 503, "out of memory");
     free(text);
-    cli_call_end(call);
     return true;
 }
 
-/* The model that a request names: in its body, or /v1/models/NAME. */
-static cli_served_model *find_model(const service *s, const cli_call *call) {
-    static const char models[] = "/v1/models/";
+/* The one that the body names. */
+static cli_served_model *find_in_body(const service *s, const cli_call *call) {
     wick_json_document *body = NULL;
     size_t size, n;
-    const char *const path = cli_call_path(call), *const text = cli_call_body(call, &size);
-    if (s->models->is_one) return cli_models_pick(s->models, NULL);
-    if (strncmp(path, models, sizeof models - 1) == 0)
-        return cli_models_pick(s->models, path + sizeof models - 1);
+    const char *const text = cli_call_body(call, &size);
     if (text == NULL || wick_json_parse(text, size, &body, NULL) != WICK_OK) return NULL;
     cli_served_model *const found = cli_models_pick(
         s->models, wick_json_text(wick_json_get(wick_json_root(body), "model"), &n));
@@ -97,8 +96,81 @@ static cli_served_model *find_model(const service *s, const cli_call *call) {
     return found;
 }
 
+/* The one that the query names: "model=NAME", which is decoded already. */
+static cli_served_model *find_in_query(const service *s, const cli_call *call) {
+    static const char key[] = "model=";
+    const char *at = cli_call_query(call);
+    while (at != NULL && strncmp(at, key, sizeof key - 1) != 0) {
+        at = strchr(at, '&');
+        at += at != NULL;
+    }
+    if (at == NULL) return NULL;
+    at += sizeof key - 1;
+    const size_t n = strcspn(at, "&");
+    for (size_t i = 0; i < s->models->n; i++) {
+        cli_served_model *const model = &s->models->items[i];
+        if (strlen(model->name) == n && strncmp(model->name, at, n) == 0) return model;
+    }
+    return NULL;
+}
+
+static bool is_post_of(const cli_call *call, const char *path) {
+    return strcmp(cli_call_method(call), "POST") == 0 && strcmp(cli_call_path(call), path) == 0;
+}
+
+/* POST /models/load and unload, as llama-server's router has them. */
+static bool answer_loading(const service *s, cli_call *call) {
+    const bool loads = is_post_of(call, "/models/load");
+    if (!loads && !is_post_of(call, "/models/unload")) return false;
+    cli_served_model *const model = find_in_body(s, call);
+    if (model == NULL) {
+        refuse(call, 404, "there is no model of this name");
+    } else if (loads) {
+        cli_models_want(s->models, model);
+        model->used = time(NULL);
+        answer_success(call);
+    } else if (cli_models_unload(model)) {
+        answer_success(call);
+    } else {
+        refuse(call, 400, "the model is being loaded, or is answering");
+    }
+    return true;
+}
+
+/* What is said of a model without a request that it computes does not load it. */
+static bool is_about_loaded(const cli_call *call) {
+    return is_get_of(call, "/props") || is_get_of(call, "/slots") || is_get_of(call, "/metrics");
+}
+
+/* The model that a request names: in its query, /v1/models/NAME, or its body. */
+static cli_served_model *find_model(const service *s, const cli_call *call) {
+    static const char models[] = "/v1/models/";
+    const char *const path = cli_call_path(call);
+    if (s->models->is_one) return cli_models_pick(s->models, NULL);
+    if (strncmp(path, models, sizeof models - 1) == 0)
+        return cli_models_pick(s->models, path + sizeof models - 1);
+    cli_served_model *const found = find_in_query(s, call);
+    return found != NULL ? found : find_in_body(s, call);
+}
+
+/* ---- Calls ---- */
+
+/* True: it has its answer, which no model gives. */
+static bool answer_by_itself(const service *s, cli_call *call) {
+    if (s->models->is_one) return false;
+    if (answer_list(s, call) || answer_loading(s, call)) return true;
+    const cli_served_model *const model = is_about_loaded(call) ? find_in_query(s, call) : NULL;
+    if (!is_about_loaded(call) || (model != NULL && model->api != NULL)) return false;
+    refuse(call, model != NULL ? 400 : 404,
+           model != NULL ? "this model is not loaded" : "which model? PATH?model=NAME");
+    return true;
+}
+
 static void take_call(service *s, cli_call *call) {
-    if (answer_list(s, call)) return;
+    if (answer_by_itself(s, call)) {
+        cli_call_end(call);
+        return;
+    }
     cli_served_model *const model = find_model(s, call);
     client *const made = model != NULL ? calloc(1, sizeof *made) : NULL;
     if (made == NULL) {

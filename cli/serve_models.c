@@ -97,7 +97,10 @@ static void write_model(cli_json *json, const cli_served_model *model, bool is_o
     if (!is_ollamas) {
         cli_json_put_unsigned(json, "created", 0);
         cli_json_put_string(json, "owned_by", "wick");
-        cli_json_put_string(json, "status", state);
+        cli_json_key(json, "status");
+        cli_json_open(json, '{');
+        cli_json_put_string(json, "value", state);
+        cli_json_close(json, '}');
     }
     cli_json_close(json, '}');
 }
@@ -125,6 +128,12 @@ static void close_model(cli_served_model *model) {
     wick_model_close(model->model);
     model->api = NULL;
     model->model = NULL;
+}
+
+bool cli_models_unload(cli_served_model *model) {
+    if (model->loading != NULL || model->n_clients > 0) return false;
+    close_model(model);
+    return true;
 }
 
 /* Clients learn that it failed, the server's owner learns why: the sentence has a path. */

@@ -36,6 +36,8 @@ int cli_models_find(cli_served_models *models, const char *folder);
 cli_served_model *cli_models_pick(const cli_served_models *models, const char *name);
 /* Begins to load it where it is not there; a failure is its error. */
 void cli_models_want(cli_served_models *models, cli_served_model *model);
+/* False: it is being loaded, or clients wait for its answers. */
+bool cli_models_unload(cli_served_model *model);
 /* Goes on with loading and with all answers, and closes what is idle. False: there is nothing to
  * do. */
 bool cli_models_step(cli_served_models *models);

@@ -4,6 +4,8 @@
 #ifndef WICK_CLI_SERVER_H
 #define WICK_CLI_SERVER_H
 
+#include "server/access.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,13 +23,10 @@ typedef struct cli_served {
 } cli_served;
 
 typedef struct cli_server_desc {
-    const char *host, *socket; /* an address; or else the path of a UNIX socket */
+    const char *host, *socket; /* addresses with commas; or else the path of a UNIX socket */
     uint32_t port;             /* 0: one that is free */
     uint32_t timeout;          /* seconds that a client may take for a request, or take nothing */
-    const char *const *keys;   /* [n_keys]: who has one of them may ask; n_keys 0: anybody */
-    size_t n_keys;
-    const char *origins; /* what pages may ask: "*", "localhost", or origins with commas */
-    const char *hosts;   /* names that Host may have, with commas between them; NULL: any */
+    cli_access access;
     const char *certificate, *private_key; /* PEM, for TLS; NULL: without */
     /* A request that is over, for a log; from the server's thread. NULL: none. */
     void (*log)(const cli_served *served);

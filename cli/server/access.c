@@ -13,14 +13,15 @@ static bool is_same(const char *a, const char *b) {
     return differs == 0;
 }
 
-bool cli_access_key(const char *const *keys, size_t n_keys, const char *authorization,
-                    const char *x_api_key) {
+static bool has_key(const cli_access *access, const cli_access_headers *headers) {
     static const char bearer[] = "Bearer ";
-    const char *given = x_api_key; /* any other authorization may be a proxy's */
+    const char *const authorization = headers->authorization;
+    const char *given = headers->x_api_key; /* any other authorization may be a proxy's */
     if (authorization != NULL && strncasecmp(authorization, bearer, sizeof bearer - 1) == 0)
         given = authorization + sizeof bearer - 1;
     bool is_known = false;
-    for (size_t i = 0; i < n_keys && given != NULL; i++) is_known |= is_same(given, keys[i]);
+    for (size_t i = 0; i < access->n_keys && given != NULL; i++)
+        is_known |= is_same(given, access->keys[i]);
     return is_known;
 }
 
@@ -39,18 +40,25 @@ static size_t host_size(const char *host) {
     return host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
 }
 
-const char *cli_access_origin(const char *allowed, const char *origin) {
-    static const char local[] = "localhost,127.0.0.1,[::1]";
-    if (strcmp(allowed, "*") == 0) return origin != NULL ? origin : "*";
-    if (origin == NULL) return NULL;
-    const char *const host = strstr(origin, "://");
-    if (strcmp(allowed, "localhost") == 0)
-        return host != NULL && is_listed(local, host + 3, host_size(host + 3)) ? origin : NULL;
-    return is_listed(allowed, origin, strlen(origin)) ? origin : NULL;
-}
-
-bool cli_access_host(const char *allowed, const char *host) {
+static bool has_host(const char *allowed, const char *host) {
     if (host == NULL) return false;
     const size_t n = host_size(host);
     return n <= strlen(host) && is_listed(allowed, host, n);
+}
+
+int cli_access_refuses(const cli_access *access, const cli_access_headers *headers,
+                       bool is_public) {
+    enum { UNAUTHORIZED = 401, FORBIDDEN = 403 };
+    if (access->hosts != NULL && !has_host(access->hosts, headers->host)) return FORBIDDEN;
+    return is_public || access->n_keys == 0 || has_key(access, headers) ? 0 : UNAUTHORIZED;
+}
+
+const char *cli_access_origin(const cli_access *access, const char *origin) {
+    static const char local[] = "localhost,127.0.0.1,[::1]";
+    if (strcmp(access->origins, "*") == 0) return origin != NULL ? origin : "*";
+    if (origin == NULL) return NULL;
+    const char *const host = strstr(origin, "://");
+    if (strcmp(access->origins, "localhost") == 0)
+        return host != NULL && is_listed(local, host + 3, host_size(host + 3)) ? origin : NULL;
+    return is_listed(access->origins, origin, strlen(origin)) ? origin : NULL;
 }

@@ -5,13 +5,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether one of keys [n_keys] was given; takes as long whatever differs. NULL: none was given. */
-bool cli_access_key(const char *const *keys, size_t n_keys, const char *authorization,
-                    const char *x_api_key);
-/* The origin that an answer allows, for the request's (NULL: none), of those that are allowed: "*",
- * "localhost", or origins with commas between them. NULL: none. */
-const char *cli_access_origin(const char *allowed, const char *origin);
-/* Whether the name in the header Host (without its port) is in the list, which has commas. */
-bool cli_access_host(const char *allowed, const char *host);
+typedef struct cli_access {
+    const char *const *keys; /* [n_keys]: who has one of them may ask; n_keys 0: anybody */
+    size_t n_keys;
+    const char *origins; /* what pages may ask: "*", "localhost", or origins with commas */
+    const char *hosts;   /* names that Host may have, with commas between them; NULL: any */
+} cli_access;
+
+/* Of a request; NULL: not there. */
+typedef struct cli_access_headers {
+    const char *host, *authorization, *x_api_key;
+} cli_access_headers;
+
+/* The status of HTTP that refuses a request (403: the host, 401: the key); 0: none. is_public: it
+ * needs no key. Comparing keys takes as long whatever differs. */
+int cli_access_refuses(const cli_access *access, const cli_access_headers *headers, bool is_public);
+/* The origin that an answer allows, for the request's (NULL: none). NULL: none. */
+const char *cli_access_origin(const cli_access *access, const char *origin);
 
 #endif

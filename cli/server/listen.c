@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -43,6 +44,7 @@ static void remove_stale(const struct sockaddr_un *address) {
 
 bool cli_listen_at_path(cli_listener *to, const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    to->socket = -1;
     if (strlen(path) >= sizeof address.sun_path) {
         errno = ENAMETOOLONG;
         return false;
@@ -61,6 +63,7 @@ bool cli_listen_at_host(cli_listener *to, const char *host, uint32_t port) {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     char service[16];
     snprintf(service, sizeof service, "%u", port);
+    to->socket = -1;
     if (getaddrinfo(host, service, &hints, &found) != 0) {
         errno = EADDRNOTAVAIL;
         return false;
@@ -73,6 +76,7 @@ bool cli_listen_at_host(cli_listener *to, const char *host, uint32_t port) {
         return to->socket >= 0;
     getnameinfo((const struct sockaddr *)&own, size, NULL, 0, service, sizeof service,
                 NI_NUMERICSERV);
+    to->port = (uint32_t)strtoul(service, NULL, 10);
     const char *const format = strchr(host, ':') != NULL ? "http://[%s]:%s" : "http://%s:%s";
     snprintf(to->address, sizeof to->address, format, host, service);
     return true;

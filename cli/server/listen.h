@@ -7,6 +7,7 @@
 
 typedef struct cli_listener {
     int socket;        /* for the caller to close; -1: there is none */
+    uint32_t port;     /* 0: it has none */
     char address[160]; /* "http://127.0.0.1:8080", "unix:PATH" */
     char path[108];    /* of a UNIX socket; "": it is none */
 } cli_listener;

@@ -4,14 +4,14 @@
 #include "server.h"
 #include "server/access.h"
 #include "server/listen.h"
+#include "server/mhd.h"
 #include "server/page.h"
+#include "server/peers.h"
 
 #include <wick/api.h>
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -30,73 +30,23 @@ enum {
     BLOCK = 16 * 1024, /* of an answer that is handed to a client at once */
 };
 
-/* ---- The library: loaded when a server starts, so that other commands do without ---- */
-
-#define MHD_FUNCTIONS(F)                                                                           \
-    F(struct MHD_Daemon *, start_daemon, unsigned, uint16_t, MHD_AcceptPolicyCallback, void *,     \
-      MHD_AccessHandlerCallback, void *, ...)                                                      \
-    F(enum MHD_Result, is_feature_supported, enum MHD_FEATURE)                                     \
-    F(void, stop_daemon, struct MHD_Daemon *)                                                      \
-    F(MHD_socket, quiesce_daemon, struct MHD_Daemon *)                                             \
-    F(void, suspend_connection, struct MHD_Connection *)                                           \
-    F(void, resume_connection, struct MHD_Connection *)                                            \
-    F(const union MHD_ConnectionInfo *, get_connection_info, struct MHD_Connection *,              \
-      enum MHD_ConnectionInfoType, ...)                                                            \
-    F(int, get_connection_values, struct MHD_Connection *, enum MHD_ValueKind,                     \
-      MHD_KeyValueIterator, void *)                                                                \
-    F(const char *, lookup_connection_value, struct MHD_Connection *, enum MHD_ValueKind,          \
-      const char *)                                                                                \
-    F(struct MHD_Response *, create_response_from_callback, uint64_t, size_t,                      \
-      MHD_ContentReaderCallback, void *, MHD_ContentReaderFreeCallback)                            \
-    F(struct MHD_Response *, create_response_from_buffer, size_t, void *,                          \
-      enum MHD_ResponseMemoryMode)                                                                 \
-    F(enum MHD_Result, add_response_header, struct MHD_Response *, const char *, const char *)     \
-    F(enum MHD_Result, queue_response, struct MHD_Connection *, unsigned, struct MHD_Response *)   \
-    F(void, destroy_response, struct MHD_Response *)
-
-static struct {
-    void *handle;
-#define MHD_MEMBER(result, name, ...) result (*name)(__VA_ARGS__);
-    MHD_FUNCTIONS(MHD_MEMBER)
-#undef MHD_MEMBER
-} mhd;
-
-/* A function's address is data to dlsym: it is copied, as ISO C has no cast for it. */
-static bool find(const char *name, void *function) {
-    void *const found = dlsym(mhd.handle, name);
-    memcpy(function, &found, sizeof found);
-    return found != NULL;
-}
-
-static bool load(void) {
-    static const char *const names[] = {"libmicrohttpd.so.12", "libmicrohttpd.so",
-                                        "libmicrohttpd.12.dylib"};
-    for (size_t i = 0; mhd.handle == NULL && i < sizeof names / sizeof *names; i++)
-        mhd.handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    bool has_all = mhd.handle != NULL;
-#define MHD_FIND(result, name, ...) has_all = has_all && find("MHD_" #name, &mhd.name);
-    MHD_FUNCTIONS(MHD_FIND)
-#undef MHD_FIND
-    return has_all;
-}
-
 /* ---- Servers ---- */
 
-typedef struct peer peer;
+enum { MOST_ADDRESSES = 8 };
 
 struct cli_server {
-    struct MHD_Daemon *daemon;
-    cli_listener listener;
-    const char *const *keys;
-    size_t n_keys;
-    const char *origins, *hosts;
+    struct MHD_Daemon *daemons[MOST_ADDRESSES]; /* one for each address, with a thread of its own */
+    cli_listener listeners[MOST_ADDRESSES];
+    size_t n_listeners, n_daemons;
+    char addresses[512];
+    cli_access access;
+    cli_peers peers;
     void (*log)(const cli_served *served);
+    char started[24];     /* seconds since 1970, as llama-server's /metrics says in a header */
     uint32_t timeout;     /* seconds */
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t has_come, has_gone;
-    bool is_stopping; /* nothing is queued any more */
-    peer *peers;
-    time_t swept;
+    bool is_stopping;       /* nothing is queued any more */
     cli_call *first, *last; /* the queue */
     unsigned n_calls;       /* that a client waits for, or is being sent */
 };
@@ -142,68 +92,6 @@ static bool append(bytes *to, const char *data, size_t size) {
     return true;
 }
 
-/* ---- Connections ---- */
-
-/* libmicrohttpd ends connections that are silent, not those that send a byte now and then. */
-struct peer {
-    peer *previous, *next;
-    int socket;
-    time_t since; /* when its request should have begun; 0: it is whole */
-};
-
-/* By the monotonic clock. */
-static time_t seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
-}
-
-static int socket_of(struct MHD_Connection *connection) {
-    const union MHD_ConnectionInfo *const info =
-        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    return info != NULL ? info->connect_fd : -1;
-}
-
-/* What is said to libmicrohttpd for connections comes and goes with them: state. */
-static void watch_peer(void *given, struct MHD_Connection *connection, void **state,
-                       enum MHD_ConnectionNotificationCode code) {
-    cli_server *const server = given;
-    peer *const known = *state;
-    peer *const made = code == MHD_CONNECTION_NOTIFY_STARTED ? calloc(1, sizeof *made) : NULL;
-    pthread_mutex_lock(&server->lock);
-    if (made != NULL) {
-        *made = (peer){.socket = socket_of(connection), .since = seconds(), .next = server->peers};
-        if (made->next != NULL) made->next->previous = made;
-        server->peers = made;
-    } else if (known != NULL) {
-        *(known->previous != NULL ? &known->previous->next : &server->peers) = known->next;
-        if (known->next != NULL) known->next->previous = known->previous;
-    }
-    pthread_mutex_unlock(&server->lock);
-    if (made == NULL) free(known);
-    *state = made;
-}
-
-/* Whether the connection's request is whole, or the next one should begin. */
-static void set_whole(cli_server *server, struct MHD_Connection *connection, bool is_whole) {
-    const union MHD_ConnectionInfo *const info =
-        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    peer *const known = info != NULL ? info->socket_context : NULL;
-    pthread_mutex_lock(&server->lock);
-    if (known != NULL) known->since = is_whole ? 0 : seconds();
-    pthread_mutex_unlock(&server->lock);
-}
-
-/* Its lock is held. Once a second, ends connections whose request takes too long. */
-static void end_slow_peers(cli_server *server) {
-    const time_t now = seconds();
-    if (now == server->swept) return;
-    server->swept = now;
-    for (peer *at = server->peers; at != NULL; at = at->next)
-        if (at->since > 0 && now - at->since > (time_t)server->timeout)
-            shutdown(at->socket, SHUT_RDWR);
-}
-
 /* ---- A call ---- */
 
 static uint64_t nanoseconds(void) {
@@ -238,7 +126,7 @@ static cli_call *make_call(cli_server *server, struct MHD_Connection *connection
     call->path = strdup(path);
     call->n_users = 1;
     pthread_mutex_init(&call->lock, NULL);
-    call->socket = socket_of(connection);
+    call->socket = cli_socket_of(connection);
     call->since_ns = nanoseconds();
     mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument, call);
     return call;
@@ -302,7 +190,6 @@ cli_call *cli_server_take(cli_server *server, unsigned milliseconds) {
     while (server->first == NULL && milliseconds > 0 &&
            pthread_cond_timedwait(&server->has_come, &server->lock, &until) == 0)
         continue;
-    end_slow_peers(server);
     cli_call *const call = server->first;
     if (call != NULL) {
         server->first = call->next;
@@ -310,6 +197,7 @@ cli_call *cli_server_take(cli_server *server, unsigned milliseconds) {
         call->next = NULL;
     }
     pthread_mutex_unlock(&server->lock);
+    cli_peers_sweep(&server->peers, server->timeout);
     return call;
 }
 
@@ -395,7 +283,7 @@ static enum MHD_Result send_response(cli_call *call, int status, const char *typ
     if (response == NULL) return MHD_NO;
     const char *const asked =
         mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN);
-    const char *const origin = cli_access_origin(call->server->origins, asked);
+    const char *const origin = cli_access_origin(&call->server->access, asked);
     call->status = status;
     if (type != NULL) mhd.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     if (origin != NULL) {
@@ -407,6 +295,8 @@ static enum MHD_Result send_response(cli_call *call, int status, const char *typ
     }
     if (status == MHD_HTTP_SERVICE_UNAVAILABLE || status == MHD_HTTP_TOO_MANY_REQUESTS)
         mhd.add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    if (call->path != NULL && strcmp(call->path, "/metrics") == 0)
+        mhd.add_response_header(response, "Process-Start-Time-Unix", call->server->started);
     if (status == MHD_HTTP_UNAUTHORIZED)
         mhd.add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
     const enum MHD_Result result = mhd.queue_response(call->connection, (unsigned)status, response);
@@ -465,21 +355,8 @@ static enum MHD_Result answer_call(cli_call *call) {
 
 /* ---- Requests ---- */
 
-static bool has_key(const cli_call *call) {
-    const cli_server *const server = call->server;
-    return server->n_keys == 0 ||
-           cli_access_key(
-               server->keys, server->n_keys,
-               mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND,
-                                           MHD_HTTP_HEADER_AUTHORIZATION),
-               mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND, "x-api-key"));
-}
-
-static bool has_host(const cli_call *call) {
-    const char *const hosts = call->server->hosts;
-    return hosts == NULL ||
-           cli_access_host(hosts, mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND,
-                                                              MHD_HTTP_HEADER_HOST));
+static const char *header_of(const cli_call *call, const char *name) {
+    return mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND, name);
 }
 
 /* Answered here, however busy the caller is. */
@@ -499,20 +376,23 @@ static enum MHD_Result count_length(void *given, enum MHD_ValueKind kind, const 
 
 /* The status that refuses the request before its body; 0: none. */
 static int refuse(const cli_call *call) {
-    const char *const length = mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND,
-                                                           MHD_HTTP_HEADER_CONTENT_LENGTH);
-    const char *const coding = mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND,
-                                                           MHD_HTTP_HEADER_TRANSFER_ENCODING);
-    if (call->method == NULL || call->path == NULL) return MHD_HTTP_SERVICE_UNAVAILABLE;
+    const char *const length = header_of(call, MHD_HTTP_HEADER_CONTENT_LENGTH);
     int n_lengths = 0;
+    if (call->method == NULL || call->path == NULL) return MHD_HTTP_SERVICE_UNAVAILABLE;
     mhd.get_connection_values(call->connection, MHD_HEADER_KIND, count_length, &n_lengths);
-    if (n_lengths > 1 || (length != NULL && coding != NULL)) return MHD_HTTP_BAD_REQUEST;
+    if (n_lengths > 1 ||
+        (length != NULL && header_of(call, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL))
+        return MHD_HTTP_BAD_REQUEST;
     if (length != NULL && strtoull(length, NULL, 10) > MOST_BODY) return MHD_HTTP_CONTENT_TOO_LARGE;
-    if (!has_host(call)) return MHD_HTTP_FORBIDDEN;
-    if (strcmp(call->method, "OPTIONS") != 0 && !is_health(call->method, call->path) &&
-        !cli_page_find(call->method, call->path) && !has_key(call))
-        return MHD_HTTP_UNAUTHORIZED;
-    return 0;
+    const bool is_public = strcmp(call->method, "OPTIONS") == 0 ||
+                           is_health(call->method, call->path) ||
+                           cli_page_find(call->method, call->path) != NULL;
+    return cli_access_refuses(
+        &call->server->access,
+        &(cli_access_headers){.host = header_of(call, MHD_HTTP_HEADER_HOST),
+                              .authorization = header_of(call, MHD_HTTP_HEADER_AUTHORIZATION),
+                              .x_api_key = header_of(call, "x-api-key")},
+        is_public);
 }
 
 static enum MHD_Result take_body(cli_call *call, const char *data, size_t *size) {
@@ -538,7 +418,7 @@ static enum MHD_Result take_request(void *given, struct MHD_Connection *connecti
         return call->refused != 0 ? answer_error(call, call->refused) : MHD_YES;
     }
     if (*size > 0) return take_body(call, data, size);
-    if (!call->is_queued) set_whole(given, connection, true);
+    if (!call->is_queued) cli_peers_set_whole(&((cli_server *)given)->peers, connection, true);
     if (call->refused != 0) return answer_error(call, call->refused);
     if (strcmp(method, "OPTIONS") == 0) return answer_now(call, MHD_HTTP_OK, "");
     if (is_health(method, path)) return answer_now(call, MHD_HTTP_OK, "{\"status\":\"ok\"}");
@@ -576,7 +456,7 @@ static void end_request(void *given, struct MHD_Connection *connection, void **s
     cli_call *const call = *state;
     if (call == NULL) return;
     *state = NULL;
-    set_whole(given, connection, false);
+    cli_peers_set_whole(&((cli_server *)given)->peers, connection, false);
     log_call(call);
     if (call->is_queued) {
         pthread_mutex_lock(&call->server->lock);
@@ -591,13 +471,17 @@ static void end_request(void *given, struct MHD_Connection *connection, void **s
 
 /* ---- Starting and stopping ---- */
 
-const char *cli_server_address(const cli_server *server) { return server->listener.address; }
+const char *cli_server_address(const cli_server *server) { return server->addresses; }
 
 static void free_server(cli_server *server) {
+    for (size_t i = 0; i < server->n_listeners; i++) {
+        if (server->listeners[i].socket >= 0) close(server->listeners[i].socket);
+        cli_listener_remove(&server->listeners[i]);
+    }
+    pthread_mutex_destroy(&server->peers.lock);
     pthread_mutex_destroy(&server->lock);
     pthread_cond_destroy(&server->has_come);
     pthread_cond_destroy(&server->has_gone);
-    cli_listener_remove(&server->listener);
     free(server);
 }
 
@@ -611,73 +495,119 @@ static void allow_files(void) {
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void start_daemon(cli_server *server, const cli_server_desc *desc) {
+static struct MHD_Daemon *start_daemon(cli_server *server, const cli_server_desc *desc,
+                                       int listener) {
     const struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)desc->certificate},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)desc->private_key},
         {MHD_OPTION_END, 0, NULL}};
     const struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
     const bool has_tls = desc->certificate != NULL;
-    server->daemon = mhd.start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
-            (has_tls ? MHD_USE_TLS : 0u),
-        0, NULL, NULL, take_request, server, MHD_OPTION_LISTEN_SOCKET, server->listener.socket,
-        MHD_OPTION_NOTIFY_COMPLETED, end_request, server, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_NOTIFY_CONNECTION, watch_peer, server, MHD_OPTION_CONNECTION_TIMEOUT,
-        desc->timeout, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_ARRAY,
-        has_tls ? tls : none, MHD_OPTION_END);
+    return mhd.start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
+                                (has_tls ? MHD_USE_TLS : 0u),
+                            0, NULL, NULL, take_request, server, MHD_OPTION_LISTEN_SOCKET, listener,
+                            MHD_OPTION_NOTIFY_COMPLETED, end_request, server,
+                            MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
+                            cli_peers_watch, &server->peers, MHD_OPTION_CONNECTION_TIMEOUT,
+                            desc->timeout, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
+                            MHD_OPTION_ARRAY, has_tls ? tls : none, MHD_OPTION_END);
+}
+
+static cli_server *make_server(const cli_server_desc *desc) {
+    cli_server *const server = calloc(1, sizeof *server);
+    if (server == NULL) return NULL;
+    pthread_mutex_init(&server->lock, NULL);
+    pthread_mutex_init(&server->peers.lock, NULL);
+    pthread_cond_init(&server->has_come, NULL);
+    pthread_cond_init(&server->has_gone, NULL);
+    server->access = desc->access;
+    if (server->access.origins == NULL) server->access.origins = "*";
+    server->timeout = desc->timeout;
+    server->log = desc->log;
+    snprintf(server->started, sizeof server->started, "%lld", (long long)time(NULL));
+    return server;
+}
+
+/* At one of several addresses: the [size] bytes of host. */
+static bool listen_at_host(cli_server *server, const char *host, size_t size, uint32_t port) {
+    char name[256];
+    if (size >= sizeof name || server->n_listeners == MOST_ADDRESSES) {
+        errno = E2BIG;
+        return false;
+    }
+    memcpy(name, host, size);
+    name[size] = '\0';
+    cli_listener *const listener = &server->listeners[server->n_listeners++];
+    /* The free port that the first one found is that of the others. */
+    return cli_listen_at_host(listener, name, port > 0 ? port : server->listeners[0].port);
+}
+
+static bool listen_everywhere(cli_server *server, const cli_server_desc *desc) {
+    if (desc->socket != NULL) {
+        server->n_listeners = 1;
+        return cli_listen_at_path(&server->listeners[0], desc->socket);
+    }
+    for (const char *at = desc->host; *at != '\0';) {
+        const size_t size = strcspn(at, ",");
+        if (!listen_at_host(server, at, size, desc->port)) return false;
+        at += size + (at[size] == ',');
+    }
+    return server->n_listeners > 0;
+}
+
+static bool start_daemons(cli_server *server, const cli_server_desc *desc) {
+    for (size_t i = 0; i < server->n_listeners; i++) {
+        cli_listener *const listener = &server->listeners[i];
+        const size_t used = strlen(server->addresses);
+        struct MHD_Daemon *const daemon = start_daemon(server, desc, listener->socket);
+        if (daemon == NULL) return false;
+        listener->socket = -1; /* the daemon's */
+        server->daemons[server->n_daemons++] = daemon;
+        const char *const rest = strstr(listener->address, "://"); /* NULL: a UNIX socket */
+        const bool is_secure = rest != NULL && desc->certificate != NULL;
+        snprintf(server->addresses + used, sizeof server->addresses - used, "%s%s%s",
+                 used > 0 ? ", " : "", is_secure ? "https" : "",
+                 is_secure ? rest : listener->address);
+    }
+    return true;
 }
 
 cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t size) {
-    if (!load()) {
+    const bool has_tls = desc->certificate != NULL;
+    if (!cli_mhd_load()) {
         snprintf(error, size, "'wick serve' needs libmicrohttpd, which is not installed");
         return NULL;
     }
-    cli_server *const server = calloc(1, sizeof *server);
+    if (has_tls && mhd.is_feature_supported(MHD_FEATURE_TLS) != MHD_YES) {
+        snprintf(error, size, "this libmicrohttpd was built without TLS");
+        return NULL;
+    }
+    cli_server *const server = make_server(desc);
     if (server == NULL) {
         snprintf(error, size, "out of memory");
         return NULL;
     }
     allow_files();
-    pthread_mutex_init(&server->lock, NULL);
-    pthread_cond_init(&server->has_come, NULL);
-    pthread_cond_init(&server->has_gone, NULL);
-    server->keys = desc->keys;
-    server->n_keys = desc->n_keys;
-    server->timeout = desc->timeout;
-    server->origins = desc->origins != NULL ? desc->origins : "*";
-    server->hosts = desc->hosts;
-    server->log = desc->log;
-    const bool listens = desc->socket != NULL
-                             ? cli_listen_at_path(&server->listener, desc->socket)
-                             : cli_listen_at_host(&server->listener, desc->host, desc->port);
-    if (!listens)
+    if (!listen_everywhere(server, desc)) {
         snprintf(error, size, "cannot listen at %s%s%.0u: %s",
                  desc->socket != NULL ? desc->socket : desc->host,
                  desc->socket != NULL ? "" : ", port ", desc->socket != NULL ? 0 : desc->port,
                  strerror(errno));
-    const bool has_tls = desc->certificate != NULL;
-    if (listens && has_tls && mhd.is_feature_supported(MHD_FEATURE_TLS) != MHD_YES) {
-        snprintf(error, size, "this libmicrohttpd was built without TLS");
-        close(server->listener.socket);
-        free_server(server);
-        return NULL;
-    }
-    if (listens) start_daemon(server, desc);
-    if (server->daemon != NULL) return server;
-    if (listens) {
+    } else if (!start_daemons(server, desc)) {
         snprintf(error, size, "the HTTP server does not start%s",
                  has_tls ? ": is the certificate one in PEM, and the key its own?" : "");
-        close(server->listener.socket);
+    } else {
+        return server;
     }
-    free_server(server);
+    cli_server_stop(server);
     return NULL;
 }
 
 void cli_server_stop(cli_server *server) {
     enum { MOST_MS = 5000 };
     if (server == NULL) return;
-    const MHD_socket listener = mhd.quiesce_daemon(server->daemon);
+    for (size_t i = 0; i < server->n_daemons; i++)
+        server->listeners[i].socket = mhd.quiesce_daemon(server->daemons[i]);
     pthread_mutex_lock(&server->lock);
     server->is_stopping = true;
     pthread_mutex_unlock(&server->lock);
@@ -689,7 +619,6 @@ void cli_server_stop(cli_server *server) {
            pthread_cond_timedwait(&server->has_gone, &server->lock, &until) == 0)
         continue;
     pthread_mutex_unlock(&server->lock);
-    if (listener != MHD_INVALID_SOCKET) close(listener);
-    mhd.stop_daemon(server->daemon);
+    for (size_t i = 0; i < server->n_daemons; i++) mhd.stop_daemon(server->daemons[i]);
     free_server(server);
 }

@@ -133,7 +133,7 @@ wick_time_of_day wk_time_of(int64_t seconds_since_1970) {
 
 /* ---- What was generated ---- */
 
-void wk_choice_keep_text(wk_choice *choice, bool is_reasoning, wk_str text) {
+void wk_choice_keep_text(wk_api_choice *choice, bool is_reasoning, wk_str text) {
     wk_strbuf_append(is_reasoning ? &choice->reasoning : &choice->content, text.text, text.size);
 }
 
@@ -156,7 +156,7 @@ void wk_write_head(wick_exchange *x, const char *object) {
     wk_write_open(to, '[');
 }
 
-const char *wk_finish_reason(const wk_choice *choice) {
+const char *wk_finish_reason(const wk_api_choice *choice) {
     if (choice->reason == WICK_END_MAX_TOKENS || choice->reason == WICK_END_CONTEXT_FULL)
         return "length";
     return choice->n_calls > 0 ? "tool_calls" : "stop";

@@ -32,12 +32,12 @@ typedef struct wk_exchanges {
     uint32_t n;
 } wk_exchanges;
 
-typedef struct wk_choice wk_choice;
+typedef struct wk_api_choice wk_api_choice;
 
 /* One of the places for texts. */
 typedef struct wk_slot {
-    const wk_choice *choice; /* that is generated there; NULL: none */
-    wick_session *kept;      /* with a folder for them: the last text's, or one that was loaded */
+    const wk_api_choice *choice; /* that is generated there; NULL: none */
+    wick_session *kept; /* with a folder for them: the last text's, or one that was loaded */
 } wk_slot;
 
 struct wick_api {
@@ -94,7 +94,7 @@ typedef enum wk_block_kind {
 } wk_block_kind;
 
 /* One of the texts that a request asks for. */
-struct wk_choice {
+struct wk_api_choice {
     wick_exchange *exchange;
     wk_slot *slot; /* while there is a session */
     const wk_ids *prompt;
@@ -144,11 +144,11 @@ typedef struct wk_style {
     bool is_chat;
     const char *stream_type;                /* NULL: text/event-stream */
     void (*begin)(wick_exchange *exchange); /* of a stream; NULL: nothing */
-    void (*text)(wk_choice *choice, bool is_reasoning, wk_str text);
-    void (*call)(wk_choice *choice, const wk_tool_call *call);
-    void (*end)(wk_choice *choice);
+    void (*text)(wk_api_choice *choice, bool is_reasoning, wk_str text);
+    void (*call)(wk_api_choice *choice, const wk_tool_call *call);
+    void (*end)(wk_api_choice *choice);
     /* How many tokens of the prompt have been read, for streams that ask for it; NULL: nothing. */
-    void (*progress)(wk_choice *choice, uint64_t processed, uint64_t total);
+    void (*progress)(wk_api_choice *choice, uint64_t processed, uint64_t total);
     void (*finish)(wick_exchange *exchange); /* after the last choice */
     /* NULL: in OpenAI's shape. */
     void (*error)(wk_strbuf *to, int status, const char *message);
@@ -201,11 +201,11 @@ struct wick_exchange {
     wk_tool_choice tool_choice;
     wk_json *messages;
     const wk_json *tools, *variables;
-    wick_prompt *rendered; /* of a chat */
-    uint32_t n_top;        /* most likely tokens, beside each one */
-    wk_ids *prompts;       /* [n_prompts] */
-    uint32_t n_prompts, n; /* texts for each prompt */
-    wk_choice *choices;    /* [n_choices], those of a prompt one after the other */
+    wick_prompt *rendered;  /* of a chat */
+    uint32_t n_top;         /* most likely tokens, beside each one */
+    wk_ids *prompts;        /* [n_prompts] */
+    uint32_t n_prompts, n;  /* texts for each prompt */
+    wk_api_choice *choices; /* [n_choices], those of a prompt one after the other */
     uint32_t n_choices;
 };
 
@@ -327,7 +327,7 @@ void wk_exchange_line(wick_exchange *x);
 /* OpenAI's error, as an object. */
 void wk_write_error(wk_strbuf *to, int status, const char *message);
 /* Text of an answer that is written at its end. */
-void wk_choice_keep_text(wk_choice *choice, bool is_reasoning, wk_str text);
+void wk_choice_keep_text(wk_api_choice *choice, bool is_reasoning, wk_str text);
 /* Its id, which begins with kind: unlike those of other requests. */
 void wk_exchange_name(wick_exchange *x, const char *kind);
 /* The members of an OpenAI answer up to the items of its choices. */
@@ -335,38 +335,38 @@ void wk_write_head(wick_exchange *x, const char *object);
 /* OpenAI's usage of all choices, as a member of the object being written. */
 void wk_write_usage(wick_exchange *x);
 /* native.c: how fast a choice is, or was where it is over, as llama-server shows it. */
-void wk_write_timings(wk_strbuf *to, const wk_choice *choice);
+void wk_write_timings(wk_strbuf *to, const wk_api_choice *choice);
 /* native.c: how much of the prompt was read, as a member; processed: tokens of it. */
-void wk_write_progress(wk_choice *choice, uint64_t processed, uint64_t total);
+void wk_write_progress(wk_api_choice *choice, uint64_t processed, uint64_t total);
 /* native.c: what a request has that says no more than desc. */
 void wk_write_settings(wk_strbuf *to, const wick_api *api, const wick_session_desc *desc,
                        bool is_stream);
 /* native.c: a choice that is over, as llama-server's own completion has it. */
-void wk_write_native(wk_choice *choice, wk_str text);
+void wk_write_native(wk_api_choice *choice, wk_str text);
 /* The time in UTC. */
 wick_time_of_day wk_time_of(int64_t seconds_since_1970);
 /* metrics.c. */
 void wk_histogram_add(wk_histogram *histogram, double seconds);
 /* logprobs.c: those of a token wait to be written: first its own, then the likeliest. */
-void wk_logprobs_keep(wk_choice *choice, const wick_logprob *logprobs, size_t n);
+void wk_logprobs_keep(wk_api_choice *choice, const wick_logprob *logprobs, size_t n);
 /* Those that wait, as items of an array, as OpenAI's chat has them; has_ids: as llama-server does.
  */
-void wk_write_logprob_items(wk_choice *choice, bool has_ids);
+void wk_write_logprob_items(wk_api_choice *choice, bool has_ids);
 /* The same as a member logprobs; end: what follows them in their object. */
-void wk_write_logprobs(wk_choice *choice, bool is_there, const char *end);
+void wk_write_logprobs(wk_api_choice *choice, bool is_there, const char *end);
 /* The same as OpenAI's text completions have it: an object of arrays. */
-void wk_write_text_logprobs(wk_choice *choice);
+void wk_write_text_logprobs(wk_api_choice *choice);
 /* slots.c: a place for a choice that begins: its session may go on from what the place keeps. */
-wick_status wk_slot_take(wk_choice *choice, const wick_session_desc *desc, wick_error *err);
+wick_status wk_slot_take(wk_api_choice *choice, const wick_session_desc *desc, wick_error *err);
 /* Of its session; tokens that a place kept count as reused. */
-void wk_choice_get_stats(const wk_choice *choice, wick_session_stats *stats);
+void wk_choice_get_stats(const wk_api_choice *choice, wick_session_stats *stats);
 /* Whole: the session stays in the place, where places are saved. */
-void wk_slot_leave(wk_choice *choice, bool is_whole);
+void wk_slot_leave(wk_api_choice *choice, bool is_whole);
 /* lora.c: what the request says, or else the API: x->loras. */
 wick_status wk_request_loras(wick_exchange *x, wick_error *err);
 /* A comment, where nothing was written for some time. */
 void wk_exchange_ping(wick_exchange *x);
-const char *wk_finish_reason(const wk_choice *choice);
+const char *wk_finish_reason(const wk_api_choice *choice);
 /* The status of HTTP for a failure of the library. */
 int wk_status_of(wick_status status);
 

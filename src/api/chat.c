@@ -11,7 +11,7 @@ static const char chat_end[] = ",\"refusal\":null}";
 /* ---- Streams ---- */
 
 /* Up to the members of delta. */
-static wk_strbuf *open_delta(const wk_choice *choice) {
+static wk_strbuf *open_delta(const wk_api_choice *choice) {
     wk_strbuf *const to = &choice->exchange->part;
     wk_write_head(choice->exchange, chunk);
     wk_write_open(to, '{');
@@ -22,7 +22,7 @@ static wk_strbuf *open_delta(const wk_choice *choice) {
 }
 
 /* Also takes the log probabilities that wait for a chunk. */
-static void close_delta(wk_choice *choice, const char *reason) {
+static void close_delta(wk_api_choice *choice, const char *reason) {
     wick_exchange *const x = choice->exchange;
     wk_strbuf *const to = &x->part;
     wk_write_close(to, '}');
@@ -39,7 +39,7 @@ static void close_delta(wk_choice *choice, const char *reason) {
 }
 
 /* The first chunk says whose text it is, and nothing else. */
-static void write_role(wk_choice *choice) {
+static void write_role(wk_api_choice *choice) {
     if (choice->has_text) return;
     wk_strbuf *const to = open_delta(choice);
     wk_write_put(to, "role", "assistant");
@@ -48,7 +48,7 @@ static void write_role(wk_choice *choice) {
     choice->has_text = true;
 }
 
-static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
+static void write_text(wk_api_choice *choice, bool is_reasoning, wk_str text) {
     if (!choice->exchange->is_stream) {
         wk_choice_keep_text(choice, is_reasoning, text);
         return;
@@ -59,7 +59,7 @@ static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
     close_delta(choice, NULL);
 }
 
-static void write_progress(wk_choice *choice, uint64_t processed, uint64_t total) {
+static void write_progress(wk_api_choice *choice, uint64_t processed, uint64_t total) {
     wick_exchange *const x = choice->exchange;
     wk_write_head(x, chunk);
     wk_write_close(&x->part, ']');
@@ -69,7 +69,7 @@ static void write_progress(wk_choice *choice, uint64_t processed, uint64_t total
 }
 
 /* A call, which in a stream has its place among the others. */
-static void write_call_item(wk_strbuf *to, const wk_choice *choice, const wk_tool_call *call,
+static void write_call_item(wk_strbuf *to, const wk_api_choice *choice, const wk_tool_call *call,
                             bool has_index) {
     char id[80];
     snprintf(id, sizeof id, "call_%s_%u_%u", choice->exchange->number, choice->index,
@@ -86,7 +86,7 @@ static void write_call_item(wk_strbuf *to, const wk_choice *choice, const wk_too
     wk_write_close(to, '}');
 }
 
-static void write_call(wk_choice *choice, const wk_tool_call *call) {
+static void write_call(wk_api_choice *choice, const wk_tool_call *call) {
     if (!choice->exchange->is_stream) {
         write_call_item(&choice->calls, choice, call, false);
         return;
@@ -100,7 +100,7 @@ static void write_call(wk_choice *choice, const wk_tool_call *call) {
     close_delta(choice, NULL);
 }
 
-static void write_end(wk_choice *choice) {
+static void write_end(wk_api_choice *choice) {
     if (!choice->exchange->is_stream) return;
     write_role(choice);
     (void)open_delta(choice);
@@ -109,7 +109,7 @@ static void write_end(wk_choice *choice) {
 
 /* ---- Whole answers ---- */
 
-static void write_message(wk_choice *choice) {
+static void write_message(wk_api_choice *choice) {
     wk_strbuf *const to = &choice->exchange->part;
     const wk_str content = {choice->content.data, choice->content.size};
     wk_write_key(to, "message");
@@ -134,7 +134,7 @@ static void write_message(wk_choice *choice) {
     wk_write_close(to, '}');
 }
 
-static void write_choice(wk_choice *choice) {
+static void write_choice(wk_api_choice *choice) {
     wk_strbuf *const to = &choice->exchange->part;
     wk_write_open(to, '{');
     wk_write_put_whole(to, "index", choice->index);

@@ -4,7 +4,7 @@
 
 static const char object[] = "text_completion";
 
-static void write_item(wk_choice *choice, wk_str text, const char *reason) {
+static void write_item(wk_api_choice *choice, wk_str text, const char *reason) {
     wk_strbuf *const to = &choice->exchange->part;
     wk_write_open(to, '{');
     wk_write_put_whole(to, "index", choice->index);
@@ -14,7 +14,7 @@ static void write_item(wk_choice *choice, wk_str text, const char *reason) {
     wk_write_close(to, '}');
 }
 
-static void write_chunk(wk_choice *choice, wk_str text, const char *reason) {
+static void write_chunk(wk_api_choice *choice, wk_str text, const char *reason) {
     wick_exchange *const x = choice->exchange;
     wk_write_head(x, object);
     write_item(choice, text, reason);
@@ -23,7 +23,7 @@ static void write_chunk(wk_choice *choice, wk_str text, const char *reason) {
     wk_exchange_event(x, NULL);
 }
 
-static void put_text(wk_choice *choice, wk_str text) {
+static void put_text(wk_api_choice *choice, wk_str text) {
     if (choice->exchange->is_stream)
         write_chunk(choice, text, NULL);
     else
@@ -31,7 +31,7 @@ static void put_text(wk_choice *choice, wk_str text) {
 }
 
 /* The prompt, before the first text. */
-static void put_echo(wk_choice *choice) {
+static void put_echo(wk_api_choice *choice) {
     const wk_ids *const prompt = choice->prompt;
     if (!choice->exchange->echoes || choice->has_text) return;
     choice->has_text = true;
@@ -47,13 +47,13 @@ static void put_echo(wk_choice *choice) {
     wk_strbuf_release(&text);
 }
 
-static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
+static void write_text(wk_api_choice *choice, bool is_reasoning, wk_str text) {
     (void)is_reasoning; /* a completion has none */
     put_echo(choice);
     put_text(choice, text);
 }
 
-static void write_end(wk_choice *choice) {
+static void write_end(wk_api_choice *choice) {
     put_echo(choice);
     if (choice->exchange->is_stream)
         write_chunk(choice, (wk_str){.size = 0}, wk_finish_reason(choice));
@@ -64,7 +64,7 @@ static void finish(wick_exchange *x) {
     if (!is_stream || x->includes_usage) {
         wk_write_head(x, object);
         for (uint32_t i = 0; i < x->n_choices && !is_stream; i++) {
-            wk_choice *const choice = &x->choices[i];
+            wk_api_choice *const choice = &x->choices[i];
             write_item(choice, (wk_str){choice->content.data, choice->content.size},
                        wk_finish_reason(choice));
         }

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-static void free_choice(wk_choice *choice) {
+static void free_choice(wk_api_choice *choice) {
     wick_answer_close(choice->answer);
     wk_strbuf_release(&choice->content);
     wk_strbuf_release(&choice->reasoning);
@@ -26,8 +26,8 @@ wick_status wk_texts_make(wick_exchange *x, wick_error *err) {
     if (!x->choices) return wk_fail_memory(err, n * sizeof *x->choices, 0, "a request");
     x->n_choices = n;
     for (uint32_t i = 0; i < n; i++) {
-        wk_choice *const choice = &x->choices[i];
-        *choice = (wk_choice){.exchange = x, .index = i, .prompt = &x->prompts[i / x->n]};
+        wk_api_choice *const choice = &x->choices[i];
+        *choice = (wk_api_choice){.exchange = x, .index = i, .prompt = &x->prompts[i / x->n]};
         wk_strbuf *const buffers[] = {&choice->content, &choice->reasoning, &choice->calls,
                                       &choice->tokens, &choice->logprobs};
         for (size_t b = 0; b < sizeof buffers / sizeof *buffers; b++)
@@ -45,7 +45,7 @@ void wk_texts_free(wick_exchange *x) {
 }
 
 /* To read the prompt alone, for what the model makes of its tokens. */
-static wick_status open_scoring(wk_choice *choice, wick_error *err) {
+static wick_status open_scoring(wk_api_choice *choice, wick_error *err) {
     wick_session_desc desc = choice->exchange->api->session;
     const uint32_t *const ids = choice->prompt->ids;
     desc.logits = WICK_LOGITS_ALL;
@@ -58,7 +58,7 @@ static wick_status open_scoring(wk_choice *choice, wick_error *err) {
     return WICK_OK;
 }
 
-static wick_status open_choice(wk_choice *choice, wick_error *err) {
+static wick_status open_choice(wk_api_choice *choice, wick_error *err) {
     wick_exchange *const x = choice->exchange;
     wick_session_desc desc = x->desc;
     if (x->echoes && x->has_logprobs && choice->n_scored == 0) return open_scoring(choice, err);
@@ -73,7 +73,7 @@ static wick_status open_choice(wk_choice *choice, wick_error *err) {
 }
 
 /* A call that makes no sense is content: nothing is lost. */
-static void take_call(wk_choice *choice, const wick_answer_span *span) {
+static void take_call(wk_api_choice *choice, const wick_answer_span *span) {
     wick_exchange *const x = choice->exchange;
     wk_arena scratch;
     wk_arena_init(&scratch, x->heap, 4096);
@@ -93,7 +93,7 @@ static void take_call(wk_choice *choice, const wick_answer_span *span) {
 }
 
 /* Reasoning that is content has its tags. */
-static void take_reasoning(wk_choice *choice, const wick_answer_span *span) {
+static void take_reasoning(wk_api_choice *choice, const wick_answer_span *span) {
     wick_exchange *const x = choice->exchange;
     const wk_str text = {span->text, span->size};
     if (x->reasoning == WICK_REASONING_APART) {
@@ -106,7 +106,7 @@ static void take_reasoning(wk_choice *choice, const wick_answer_span *span) {
         x->style->text(choice, false, wk_str_of(span->close));
 }
 
-static void take_spans(wk_choice *choice) {
+static void take_spans(wk_api_choice *choice) {
     wick_answer_span span;
     while (wick_answer_next(choice->answer, &span)) {
         if (span.kind == WICK_ANSWER_CALL)
@@ -118,7 +118,7 @@ static void take_spans(wk_choice *choice) {
     }
 }
 
-static wick_status take_text(wk_choice *choice, const wick_event *event) {
+static wick_status take_text(wk_api_choice *choice, const wick_event *event) {
     const wick_exchange *const x = choice->exchange;
     if (event->logprobs && x->has_logprobs)
         wk_logprobs_keep(choice, event->logprobs, event->n_logprobs);
@@ -145,7 +145,7 @@ static void count_choice(wk_totals *totals, const wick_session_stats *stats) {
     totals->generate_seconds += stats->generate_seconds;
 }
 
-static void end_choice(wk_choice *choice, wick_end_reason reason) {
+static void end_choice(wk_api_choice *choice, wick_end_reason reason) {
     choice->is_over = true;
     choice->reason = reason;
     wick_answer_finish(choice->answer);
@@ -156,7 +156,7 @@ static void end_choice(wk_choice *choice, wick_end_reason reason) {
     wk_slot_leave(choice, true);
 }
 
-static void count_token(wk_choice *choice) {
+static void count_token(wk_api_choice *choice) {
     wk_totals *const totals = &choice->exchange->api->totals;
     if (choice->last_ns > 0)
         wk_histogram_add(&totals->between, wk_seconds_since(choice->last_ns));
@@ -165,13 +165,13 @@ static void count_token(wk_choice *choice) {
     choice->last_ns = wk_clock_ns();
 }
 
-static bool has_failed(const wk_choice *choice) {
+static bool has_failed(const wk_api_choice *choice) {
     return choice->content.failed || choice->reasoning.failed || choice->calls.failed ||
            choice->tokens.failed || choice->logprobs.failed || choice->exchange->out.failed;
 }
 
 /* The logits after a token of the prompt: what they give the next one. */
-static wick_status score(wk_choice *choice, const wick_event *event, wick_error *err) {
+static wick_status score(wk_api_choice *choice, const wick_event *event, wick_error *err) {
     enum { MOST = 21 };
     const wk_ids *const prompt = choice->prompt;
     const uint32_t next = event->position + 1;
@@ -192,7 +192,7 @@ static wick_status score(wk_choice *choice, const wick_event *event, wick_error 
 }
 
 /* First what the cache had of the prompt, before anything was computed. */
-static void show_progress(wk_choice *choice, const wick_event *event) {
+static void show_progress(wk_api_choice *choice, const wick_event *event) {
     const wick_exchange *const x = choice->exchange;
     wick_session_stats *const stats = &choice->stats;
     if (!x->is_stream || !x->shows_progress || !x->style->progress) return;
@@ -210,7 +210,7 @@ static void show_progress(wk_choice *choice, const wick_event *event) {
 }
 
 /* One event of a choice that has a session. */
-static wick_status step_choice(wk_choice *choice, wick_error *err) {
+static wick_status step_choice(wk_api_choice *choice, wick_error *err) {
     wick_event event;
     const wick_status status = wick_session_step(choice->session, &event);
     if (status == WICK_PENDING) return WICK_OK;
@@ -230,7 +230,7 @@ static wick_status step_choice(wk_choice *choice, wick_error *err) {
 void wk_texts_step(wick_exchange *x) {
     uint32_t n_over = 0;
     for (uint32_t i = 0; i < x->n_choices; i++) {
-        wk_choice *const choice = &x->choices[i];
+        wk_api_choice *const choice = &x->choices[i];
         wick_error err = {.status = WICK_OK};
         const wick_status status = choice->session ? step_choice(choice, &err) : WICK_OK;
         if (status != WICK_OK) {
@@ -246,7 +246,7 @@ void wk_texts_step(wick_exchange *x) {
 
 void wk_texts_open(wick_exchange *x) {
     for (uint32_t i = 0; i < x->n_choices && x->api->n_running < x->api->n_parallel; i++) {
-        wk_choice *const choice = &x->choices[i];
+        wk_api_choice *const choice = &x->choices[i];
         wick_error err = {.status = WICK_OK};
         if (choice->session || choice->is_over) continue;
         const wick_status status = open_choice(choice, &err);

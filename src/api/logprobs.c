@@ -5,7 +5,7 @@
 
 /* What waits is, for each token, how many entries there are (uint32_t), and the entries. */
 
-void wk_logprobs_keep(wk_choice *choice, const wick_logprob *logprobs, size_t n) {
+void wk_logprobs_keep(wk_api_choice *choice, const wick_logprob *logprobs, size_t n) {
     const uint32_t most = choice->exchange->n_top + 1, count = n < most ? (uint32_t)n : most;
     wk_strbuf_append(&choice->logprobs, &count, sizeof count);
     wk_strbuf_append(&choice->logprobs, logprobs, count * sizeof *logprobs);
@@ -19,7 +19,7 @@ static bool next_bytes(const wk_strbuf *from, size_t *at, void *to, size_t size)
     return true;
 }
 
-static wk_str bytes_of(const wk_choice *choice, uint32_t id) {
+static wk_str bytes_of(const wk_api_choice *choice, uint32_t id) {
     wk_str text;
     text.text = wick_token_bytes(choice->exchange->api->model->tokenizer, id, true, &text.size);
     return text;
@@ -29,7 +29,7 @@ static double finite(float logprob) { return logprob > -9999 ? logprob : -9999; 
 
 /* ---- As a chat has them ---- */
 
-static void write_token(wk_choice *choice, const wick_logprob *logprob, bool has_id) {
+static void write_token(wk_api_choice *choice, const wick_logprob *logprob, bool has_id) {
     wk_strbuf *const to = &choice->exchange->part;
     const wk_str text = bytes_of(choice, logprob->id);
     if (has_id) wk_write_put_whole(to, "id", logprob->id);
@@ -42,7 +42,7 @@ static void write_token(wk_choice *choice, const wick_logprob *logprob, bool has
     wk_write_close(to, ']');
 }
 
-void wk_write_logprob_items(wk_choice *choice, bool has_ids) {
+void wk_write_logprob_items(wk_api_choice *choice, bool has_ids) {
     wk_strbuf *const to = &choice->exchange->part;
     wick_logprob entry;
     uint32_t n;
@@ -63,7 +63,7 @@ void wk_write_logprob_items(wk_choice *choice, bool has_ids) {
     wk_strbuf_clear(&choice->logprobs);
 }
 
-void wk_write_logprobs(wk_choice *choice, bool is_there, const char *end) {
+void wk_write_logprobs(wk_api_choice *choice, bool is_there, const char *end) {
     wk_strbuf *const to = &choice->exchange->part;
     wk_write_key(to, "logprobs");
     if (!is_there) {
@@ -86,7 +86,7 @@ static void write_logarithm(wk_strbuf *to, const wick_logprob *entry) {
         wk_write_number(to, finite(entry->logprob));
 }
 
-static void write_likeliest(wk_choice *choice, uint32_t n, const char *entries) {
+static void write_likeliest(wk_api_choice *choice, uint32_t n, const char *entries) {
     wk_strbuf *const to = &choice->exchange->part;
     if (n < 2) {
         wk_write_null(to);
@@ -110,7 +110,7 @@ static uint64_t count_characters(wk_str text) {
 
 typedef enum list { TOKENS, LOGARITHMS, LIKELIEST, OFFSETS } list;
 
-static void write_list(wk_choice *choice, const char *key, list which) {
+static void write_list(wk_api_choice *choice, const char *key, list which) {
     const wk_strbuf *const from = &choice->logprobs;
     wk_strbuf *const to = &choice->exchange->part;
     uint32_t n;
@@ -133,7 +133,7 @@ static void write_list(wk_choice *choice, const char *key, list which) {
     wk_write_close(to, ']');
 }
 
-void wk_write_text_logprobs(wk_choice *choice) {
+void wk_write_text_logprobs(wk_api_choice *choice) {
     wk_strbuf *const to = &choice->exchange->part;
     wk_write_key(to, "logprobs");
     if (choice->logprobs.failed || choice->logprobs.size == 0) {

@@ -161,7 +161,7 @@ static void write_error(wk_strbuf *to, int status, const char *message) {
 /* ---- The answer ---- */
 
 static void write_usage(wick_exchange *x, uint64_t n_generated) {
-    const wk_choice *const choice = x->choices;
+    const wk_api_choice *const choice = x->choices;
     const uint64_t n_reused = choice->stats.n_reused;
     wk_strbuf *const to = &x->part;
     wk_write_key(to, "usage");
@@ -173,7 +173,7 @@ static void write_usage(wick_exchange *x, uint64_t n_generated) {
     wk_write_close(to, '}');
 }
 
-static const char *stop_reason(const wk_choice *choice) {
+static const char *stop_reason(const wk_api_choice *choice) {
     if (choice->reason == WICK_END_MAX_TOKENS || choice->reason == WICK_END_CONTEXT_FULL)
         return "max_tokens";
     if (choice->n_calls > 0) return "tool_use";
@@ -182,7 +182,7 @@ static const char *stop_reason(const wk_choice *choice) {
 
 /* The one that ended the text. */
 static void write_stop_sequence(wick_exchange *x, bool is_over) {
-    const wk_choice *const choice = x->choices;
+    const wk_api_choice *const choice = x->choices;
     const bool is_stopped = is_over && choice->reason == WICK_END_STOP_STRING;
     wk_write_put(&x->part, "stop_sequence", is_stopped ? x->desc.stop[choice->stop] : NULL);
 }
@@ -229,7 +229,7 @@ static void begin(wick_exchange *x) {
 }
 
 /* The content of the block that begins, without what comes later. */
-static void write_block(wk_strbuf *to, wk_block_kind kind, const wk_choice *choice,
+static void write_block(wk_strbuf *to, wk_block_kind kind, const wk_api_choice *choice,
                         const wk_tool_call *call) {
     char id[80];
     snprintf(id, sizeof id, "toolu_%s_%u", choice->exchange->number, choice->n_calls);
@@ -252,7 +252,7 @@ static void write_block(wk_strbuf *to, wk_block_kind kind, const wk_choice *choi
     }
 }
 
-static void end_block(wk_choice *choice) {
+static void end_block(wk_api_choice *choice) {
     static const char type[] = "content_block_stop";
     if (choice->block == WK_BLOCK_NONE) return;
     wk_write_put_whole(open_event(choice->exchange, type), "index", choice->n_blocks - 1);
@@ -260,7 +260,7 @@ static void end_block(wk_choice *choice) {
     choice->block = WK_BLOCK_NONE;
 }
 
-static void begin_block(wk_choice *choice, wk_block_kind kind, const wk_tool_call *call) {
+static void begin_block(wk_api_choice *choice, wk_block_kind kind, const wk_tool_call *call) {
     static const char type[] = "content_block_start";
     if (choice->block == kind && !call) return;
     end_block(choice);
@@ -274,7 +274,7 @@ static void begin_block(wk_choice *choice, wk_block_kind kind, const wk_tool_cal
     choice->block = kind;
 }
 
-static void write_delta(wk_choice *choice, const char *type, const char *key, wk_str text) {
+static void write_delta(wk_api_choice *choice, const char *type, const char *key, wk_str text) {
     static const char event[] = "content_block_delta";
     wk_strbuf *const to = open_event(choice->exchange, event);
     wk_write_put_whole(to, "index", choice->n_blocks - 1);
@@ -286,7 +286,7 @@ static void write_delta(wk_choice *choice, const char *type, const char *key, wk
     close_event(choice->exchange, event);
 }
 
-static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
+static void write_text(wk_api_choice *choice, bool is_reasoning, wk_str text) {
     if (!choice->exchange->is_stream) {
         wk_choice_keep_text(choice, is_reasoning, text);
         return;
@@ -296,7 +296,7 @@ static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
                 is_reasoning ? "thinking" : "text", text);
 }
 
-static void write_call(wk_choice *choice, const wk_tool_call *call) {
+static void write_call(wk_api_choice *choice, const wk_tool_call *call) {
     if (choice->exchange->is_stream) {
         begin_block(choice, WK_BLOCK_CALL, call);
         write_delta(choice, "input_json_delta", "partial_json", call->arguments);
@@ -308,7 +308,7 @@ static void write_call(wk_choice *choice, const wk_tool_call *call) {
     wk_write_close(&choice->calls, '}');
 }
 
-static void write_end(wk_choice *choice) {
+static void write_end(wk_api_choice *choice) {
     if (choice->exchange->is_stream) end_block(choice);
 }
 
@@ -338,7 +338,7 @@ static void finish_stream(wick_exchange *x) {
 }
 
 static void finish(wick_exchange *x) {
-    const wk_choice *const choice = x->choices;
+    const wk_api_choice *const choice = x->choices;
     if (x->is_stream) {
         finish_stream(x);
         return;

@@ -25,7 +25,7 @@ static void write_rate(wk_strbuf *to, const char *name, uint64_t n, uint64_t n_s
     wk_write_number(to, seconds > 0 ? (double)n_steps / seconds : 0);
 }
 
-void wk_write_timings(wk_strbuf *to, const wk_choice *choice) {
+void wk_write_timings(wk_strbuf *to, const wk_api_choice *choice) {
     const wick_session_stats *const stats = &choice->stats;
     const uint64_t n_read = stats->n_prompt - stats->n_reused, n = stats->n_generated;
     wk_write_key(to, "timings");
@@ -43,7 +43,7 @@ void wk_write_timings(wk_strbuf *to, const wk_choice *choice) {
 
 /* ---- The completion ---- */
 
-static const char *stop_type(const wk_choice *choice) {
+static const char *stop_type(const wk_api_choice *choice) {
     switch (choice->reason) {
     case WICK_END_TOKEN:
     case WICK_END_GRAMMAR: return "eos";
@@ -54,7 +54,7 @@ static const char *stop_type(const wk_choice *choice) {
     }
 }
 
-static void write_probabilities(wk_choice *choice) {
+static void write_probabilities(wk_api_choice *choice) {
     wk_strbuf *const to = &choice->exchange->part;
     if (!choice->exchange->has_logprobs) return;
     wk_write_key(to, "completion_probabilities");
@@ -64,7 +64,7 @@ static void write_probabilities(wk_choice *choice) {
 }
 
 /* Those that have come since the last time. */
-static void write_tokens(wk_choice *choice) {
+static void write_tokens(wk_api_choice *choice) {
     wk_strbuf *const to = &choice->exchange->part;
     wk_write_key(to, "tokens");
     wk_write_open(to, '[');
@@ -139,11 +139,11 @@ void wk_write_settings(wk_strbuf *to, const wick_api *api, const wick_session_de
     wk_write_close(to, '}');
 }
 
-static uint32_t slot_of(const wk_choice *choice) {
+static uint32_t slot_of(const wk_api_choice *choice) {
     return choice->slot ? (uint32_t)(choice->slot - choice->exchange->api->slots) : 0;
 }
 
-static void open_text(wick_exchange *x, wk_choice *choice, wk_str text) {
+static void open_text(wick_exchange *x, wk_api_choice *choice, wk_str text) {
     wk_write_open(&x->part, '{');
     wk_write_put_whole(&x->part, "index", choice->index);
     wk_write_put_string(&x->part, "content", text);
@@ -151,7 +151,7 @@ static void open_text(wick_exchange *x, wk_choice *choice, wk_str text) {
 }
 
 /* As the model reads it. */
-static void write_prompt(const wk_choice *choice) {
+static void write_prompt(const wk_api_choice *choice) {
     wick_exchange *const x = choice->exchange;
     wk_strbuf text;
     wk_strbuf_init(&text, x->heap);
@@ -161,7 +161,7 @@ static void write_prompt(const wk_choice *choice) {
     wk_strbuf_release(&text);
 }
 
-void wk_write_native(wk_choice *choice, wk_str text) {
+void wk_write_native(wk_api_choice *choice, wk_str text) {
     wick_exchange *const x = choice->exchange;
     wk_strbuf *const to = &x->part;
     open_text(x, choice, text);
@@ -226,7 +226,7 @@ static void keep_fields(wick_exchange *x, size_t start) {
     wk_write_close(to, '}');
 }
 
-static void write_end_of(wk_choice *choice, wk_str text) {
+static void write_end_of(wk_api_choice *choice, wk_str text) {
     const size_t start = choice->exchange->part.size;
     wk_write_native(choice, text);
     if (choice->exchange->fields) keep_fields(choice->exchange, start);
@@ -246,7 +246,7 @@ static wick_status read_fields(wick_exchange *x, wick_error *err) {
 /* ---- Streams ---- */
 
 /* Of a stream, up to what it has besides. */
-static void open_event(wk_choice *choice, wk_str text) {
+static void open_event(wk_api_choice *choice, wk_str text) {
     wick_exchange *const x = choice->exchange;
     wk_strbuf *const to = &x->part;
     open_text(x, choice, text);
@@ -258,7 +258,7 @@ static void open_event(wk_choice *choice, wk_str text) {
     wk_write_timings(to, choice);
 }
 
-void wk_write_progress(wk_choice *choice, uint64_t processed, uint64_t total) {
+void wk_write_progress(wk_api_choice *choice, uint64_t processed, uint64_t total) {
     wk_strbuf *const to = &choice->exchange->part;
     wk_write_key(to, "prompt_progress");
     wk_write_open(to, '{');
@@ -269,14 +269,14 @@ void wk_write_progress(wk_choice *choice, uint64_t processed, uint64_t total) {
     wk_write_close(to, '}');
 }
 
-static void write_progress(wk_choice *choice, uint64_t processed, uint64_t total) {
+static void write_progress(wk_api_choice *choice, uint64_t processed, uint64_t total) {
     open_event(choice, (wk_str){.size = 0});
     wk_write_progress(choice, processed, total);
     wk_write_close(&choice->exchange->part, '}');
     wk_exchange_event(choice->exchange, NULL);
 }
 
-static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
+static void write_text(wk_api_choice *choice, bool is_reasoning, wk_str text) {
     wick_exchange *const x = choice->exchange;
     if (text.size > 0 && memchr(text.text, '\n', text.size)) choice->has_newline = true;
     if (!x->is_stream) {
@@ -290,7 +290,7 @@ static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
     wk_exchange_event(x, NULL);
 }
 
-static void write_end(wk_choice *choice) {
+static void write_end(wk_api_choice *choice) {
     if (!choice->exchange->is_stream) return;
     write_end_of(choice, (wk_str){.size = 0});
     wk_exchange_event(choice->exchange, NULL);

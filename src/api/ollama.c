@@ -132,7 +132,7 @@ static void send_line(wick_exchange *x, wk_str content, wk_str thinking, wk_str 
     wk_exchange_line(x);
 }
 
-static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
+static void write_text(wk_api_choice *choice, bool is_reasoning, wk_str text) {
     const wk_str none = {.size = 0};
     if (!choice->exchange->is_stream)
         wk_choice_keep_text(choice, is_reasoning, text);
@@ -140,7 +140,7 @@ static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
         send_line(choice->exchange, is_reasoning ? none : text, is_reasoning ? text : none, none);
 }
 
-static void write_call(wk_choice *choice, const wk_tool_call *call) {
+static void write_call(wk_api_choice *choice, const wk_tool_call *call) {
     const wk_str none = {.size = 0};
     wk_strbuf *const to = &choice->calls;
     wk_write_raw(to, "{\"function\":{");
@@ -154,7 +154,7 @@ static void write_call(wk_choice *choice, const wk_tool_call *call) {
     wk_strbuf_clear(to);
 }
 
-static void write_end(wk_choice *choice) { (void)choice; }
+static void write_end(wk_api_choice *choice) { (void)choice; }
 
 static void put_ns(wk_strbuf *to, const char *key, double seconds) {
     wk_write_put_whole(to, key, (uint64_t)(seconds * 1e9));
@@ -163,7 +163,7 @@ static void put_ns(wk_strbuf *to, const char *key, double seconds) {
 static wk_str text_in(const wk_strbuf *buffer) { return (wk_str){buffer->data, buffer->size}; }
 
 static void finish(wick_exchange *x) {
-    const wk_choice *const choice = x->choices;
+    const wk_api_choice *const choice = x->choices;
     const wick_session_stats *const stats = &choice->stats;
     const bool is_cut =
         choice->reason == WICK_END_MAX_TOKENS || choice->reason == WICK_END_CONTEXT_FULL;

@@ -77,7 +77,7 @@ static void write_request(wk_strbuf *to, const wk_json *body) {
 /* ---- The response as an object ---- */
 
 static void write_usage(wick_exchange *x) {
-    const wk_choice *const choice = x->choices;
+    const wk_api_choice *const choice = x->choices;
     const uint64_t n_read = choice->prompt->n, n_generated = choice->stats.n_generated;
     wk_strbuf *const to = &x->part;
     wk_write_key(to, "usage");
@@ -92,7 +92,7 @@ static void write_usage(wick_exchange *x) {
     wk_write_close(to, '}');
 }
 
-static bool is_cut(const wk_choice *choice) {
+static bool is_cut(const wk_api_choice *choice) {
     return choice->reason == WICK_END_MAX_TOKENS || choice->reason == WICK_END_CONTEXT_FULL;
 }
 
@@ -102,9 +102,10 @@ static void write_settings(wick_exchange *x) {
     const wk_json *const format = wk_json_get(x->body, "response_format");
     const wk_json *const choice = wk_json_get(x->body, "tool_choice");
     const wk_json *const tools = wk_json_get(x->given, "tools");
-    wk_write_raw(to, "\"error\":null,\"instructions\":null,\"metadata\":{},"
-                     "\"parallel_tool_calls\":true,\"previous_response_id\":null,"
-                     "\"store\":false,\"truncation\":\"disabled\"");
+    wk_write_raw(to,
+                 "\"access_programs\":null,\"error\":null,\"instructions\":null,\"metadata\":{},"
+                 "\"parallel_tool_calls\":true,\"previous_response_id\":null,"
+                 "\"store\":false,\"truncation\":\"disabled\"");
     wk_write_key(to, "temperature");
     wk_write_number(to, x->desc.sampler.temperature);
     wk_write_key(to, "top_p");
@@ -129,7 +130,7 @@ static void write_settings(wick_exchange *x) {
 }
 
 static void write_response(wick_exchange *x, const char *status) {
-    const wk_choice *const choice = x->choices;
+    const wk_api_choice *const choice = x->choices;
     wk_strbuf *const to = &x->part;
     wk_write_open(to, '{');
     wk_write_put(to, "id", x->id);
@@ -176,7 +177,7 @@ static void begin(wick_exchange *x) {
 }
 
 /* The id of the item that is being written. */
-static void write_id(wk_strbuf *to, const char *key, const wk_choice *choice) {
+static void write_id(wk_strbuf *to, const char *key, const wk_api_choice *choice) {
     static const char *const kinds[] = {
         [WK_BLOCK_TEXT] = "msg", [WK_BLOCK_REASONING] = "rs", [WK_BLOCK_CALL] = "fc"};
     char id[80];
@@ -186,7 +187,7 @@ static void write_id(wk_strbuf *to, const char *key, const wk_choice *choice) {
 }
 
 /* An event about the item, up to what it alone has. */
-static wk_strbuf *open_item_event(wk_choice *choice, const char *type, bool is_of_part) {
+static wk_strbuf *open_item_event(wk_api_choice *choice, const char *type, bool is_of_part) {
     wk_strbuf *const to = open_event(choice->exchange, type);
     write_id(to, "item_id", choice);
     wk_write_put_whole(to, "output_index", choice->n_blocks);
@@ -195,7 +196,7 @@ static wk_strbuf *open_item_event(wk_choice *choice, const char *type, bool is_o
 }
 
 /* The part that holds the text of the item so far, without an array around it. */
-static void write_part(wk_strbuf *to, const wk_choice *choice) {
+static void write_part(wk_strbuf *to, const wk_api_choice *choice) {
     const bool is_reasoning = choice->block == WK_BLOCK_REASONING;
     wk_write_open(to, '{');
     wk_write_put(to, "type", is_reasoning ? "reasoning_text" : "output_text");
@@ -205,7 +206,7 @@ static void write_part(wk_strbuf *to, const wk_choice *choice) {
 }
 
 /* The item that is being written, as far as it has come. */
-static void write_output(wk_strbuf *to, const wk_choice *choice, const wk_tool_call *call,
+static void write_output(wk_strbuf *to, const wk_api_choice *choice, const wk_tool_call *call,
                          bool is_over) {
     char id[80];
     snprintf(id, sizeof id, "call_%s_%u", choice->exchange->number, choice->n_calls);
@@ -230,7 +231,8 @@ static void write_output(wk_strbuf *to, const wk_choice *choice, const wk_tool_c
     wk_write_close(to, '}');
 }
 
-static void send_item(wk_choice *choice, const char *type, const wk_tool_call *call, bool is_over) {
+static void send_item(wk_api_choice *choice, const char *type, const wk_tool_call *call,
+                      bool is_over) {
     wk_strbuf *const to = open_event(choice->exchange, type);
     wk_write_put_whole(to, "output_index", choice->n_blocks);
     wk_write_key(to, "item");
@@ -238,7 +240,7 @@ static void send_item(wk_choice *choice, const char *type, const wk_tool_call *c
     close_event(choice->exchange, type);
 }
 
-static void send_part(wk_choice *choice, const char *type) {
+static void send_part(wk_api_choice *choice, const char *type) {
     wk_strbuf *const to = open_item_event(choice, type, true);
     wk_write_key(to, "part");
     write_part(to, choice);
@@ -246,7 +248,7 @@ static void send_part(wk_choice *choice, const char *type) {
 }
 
 /* text of the kind of the item: "delta" of it, or all of it. */
-static void send_text(wk_choice *choice, const char *type, const char *key, wk_str text) {
+static void send_text(wk_api_choice *choice, const char *type, const char *key, wk_str text) {
     wk_strbuf *const to = open_item_event(choice, type, choice->block != WK_BLOCK_CALL);
     wk_write_put_string(to, key, text);
     if (choice->block == WK_BLOCK_TEXT) wk_write_raw(to, "\"logprobs\":[]");
@@ -255,13 +257,13 @@ static void send_text(wk_choice *choice, const char *type, const char *key, wk_s
 
 /* ---- What is generated ---- */
 
-static void keep_item(wk_choice *choice, const wk_tool_call *call) {
+static void keep_item(wk_api_choice *choice, const wk_tool_call *call) {
     write_output(&choice->calls, choice, call, true);
     choice->block = WK_BLOCK_NONE;
     choice->n_blocks++;
 }
 
-static void end_item(wk_choice *choice) {
+static void end_item(wk_api_choice *choice) {
     const bool is_reasoning = choice->block == WK_BLOCK_REASONING;
     if (choice->block == WK_BLOCK_NONE) return;
     if (choice->exchange->is_stream) {
@@ -275,7 +277,7 @@ static void end_item(wk_choice *choice) {
     wk_strbuf_clear(&choice->content);
 }
 
-static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
+static void write_text(wk_api_choice *choice, bool is_reasoning, wk_str text) {
     const wk_block_kind kind = is_reasoning ? WK_BLOCK_REASONING : WK_BLOCK_TEXT;
     const bool is_stream = choice->exchange->is_stream;
     if (choice->block != kind) {
@@ -291,7 +293,7 @@ static void write_text(wk_choice *choice, bool is_reasoning, wk_str text) {
                   "delta", text);
 }
 
-static void write_call(wk_choice *choice, const wk_tool_call *call) {
+static void write_call(wk_api_choice *choice, const wk_tool_call *call) {
     static const char done[] = "response.function_call_arguments.done";
     end_item(choice);
     choice->block = WK_BLOCK_CALL;

@@ -22,7 +22,7 @@ static wk_slot *find_slot(const wick_exchange *x) {
 }
 
 /* Goes on from what the place keeps; false: it must be begun. */
-static bool continue_kept(wk_choice *choice, const wick_session_desc *desc) {
+static bool continue_kept(wk_api_choice *choice, const wick_session_desc *desc) {
     wk_slot *const slot = choice->slot;
     if (!slot->kept) return false;
     bool is_made = wick_session_fork(slot->kept, desc, &choice->session, NULL) == WICK_OK;
@@ -41,7 +41,7 @@ static bool continue_kept(wk_choice *choice, const wick_session_desc *desc) {
     return false;
 }
 
-wick_status wk_slot_take(wk_choice *choice, const wick_session_desc *desc, wick_error *err) {
+wick_status wk_slot_take(wk_api_choice *choice, const wick_session_desc *desc, wick_error *err) {
     const wick_exchange *const x = choice->exchange;
     choice->slot = find_slot(x);
     choice->slot->choice = choice;
@@ -57,7 +57,7 @@ wick_status wk_slot_take(wk_choice *choice, const wick_session_desc *desc, wick_
     return status == WICK_OK ? WICK_OK : wick_session_error(choice->session, err);
 }
 
-void wk_choice_get_stats(const wk_choice *choice, wick_session_stats *stats) {
+void wk_choice_get_stats(const wk_api_choice *choice, wick_session_stats *stats) {
     wick_session_get_stats(choice->session, stats);
     if (!choice->is_continued) return;
     const uint32_t n_prompt = (uint32_t)choice->prompt->n;
@@ -66,7 +66,7 @@ void wk_choice_get_stats(const wk_choice *choice, wick_session_stats *stats) {
     stats->n_prompt = n_prompt;
 }
 
-void wk_slot_leave(wk_choice *choice, bool is_whole) {
+void wk_slot_leave(wk_api_choice *choice, bool is_whole) {
     const wick_exchange *const x = choice->exchange;
     if (!choice->slot) return;
     x->api->n_running--;
@@ -84,7 +84,7 @@ void wk_slot_leave(wk_choice *choice, bool is_whole) {
 /* ---- What there is ---- */
 
 static void write_slot(wk_strbuf *to, const wick_api *api, uint32_t id) {
-    const wk_choice *const choice = api->slots[id].choice;
+    const wk_api_choice *const choice = api->slots[id].choice;
     wk_write_open(to, '{');
     wk_write_put_whole(to, "id", id);
     wk_write_put_whole(to, "n_ctx", api->session.context_length);

@@ -174,6 +174,145 @@ def test_langchain():
         equal(len(vectors.embed_documents(["One day", "Once"])), 2)
 
 
+PIXEL = ("data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8A"
+         "AQUBAScY42YAAAAASUVORK5CYII=")
+
+
+def refuses(error, word, call):
+    try:
+        call()
+    except error as e:
+        assert word in str(e), e
+        return
+    raise AssertionError("it is not refused")
+
+
+def test_openai_helpers():
+    """The helpers that parse and stream by themselves, and what a request may ask besides."""
+    import openai
+    import pydantic
+
+    class Rain(pydantic.BaseModel):
+        days: int
+        heavy: bool
+
+    with Server() as server, openai_client(server) as client:
+        chat = client.chat.completions
+        parsed = chat.parse(**WORDS, response_format=Rain, max_tokens=100)
+        assert isinstance(parsed.choices[0].message.parsed, Rain), parsed
+        tool = openai.pydantic_function_tool(Rain)
+        called = chat.parse(**WORDS, tools=[tool], tool_choice="required", max_tokens=100)
+        call = called.choices[0].message.tool_calls[0].function
+        assert isinstance(call.parsed_arguments, Rain), call
+        with chat.stream(**WORDS, response_format=Rain, max_tokens=100, logprobs=True) as stream:
+            kinds = {event.type for event in stream}
+            assert isinstance(stream.get_final_completion().choices[0].message.parsed, Rain)
+        assert {"chunk", "content.delta", "content.done", "logprobs.content.delta"} <= kinds, kinds
+        with client.responses.stream(model="any", input="Rain?", text_format=Rain,
+                                     max_output_tokens=100) as stream:
+            assert {event.type for event in stream} >= {"response.completed"}
+            assert isinstance(stream.get_final_response().output_parsed, Rain)
+        seeded = [chat.create(**WORDS, max_completion_tokens=8, seed=5, temperature=1.5)
+                  .choices[0].message.content for _ in range(2)]
+        equal(*seeded)
+        stopped = chat.create(**WORDS, stop=[seeded[0][3:6]], seed=5, temperature=1.5)
+        equal((stopped.choices[0].finish_reason, stopped.choices[0].message.content),
+              ("stop", seeded[0][:seeded[0].index(seeded[0][3:6])]))
+        image = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": PIXEL}}]}]
+        refuses(openai.BadRequestError, "no model that reads images",
+                lambda: chat.create(model="any", messages=image))
+        image[0]["content"] = [{"type": "input_image", "image_url": PIXEL, "detail": "low"}]
+        refuses(openai.BadRequestError, "no model that reads images",
+                lambda: client.responses.create(model="any", input=image))
+        refuses(openai.BadRequestError, "context", lambda: chat.create(
+            model="any", messages=[{"role": "user", "content": "word " * 100000}]))
+        refuses(openai.NotFoundError, "nothing", lambda: client.images.generate(
+            model="any", prompt="x"))
+
+
+def test_openai_async():
+    """Many streams at once, some of them left."""
+    import asyncio
+    import openai
+
+    async def one(client, i):
+        stream = await client.chat.completions.create(
+            model="any", messages=USER["messages"], temperature=0, max_tokens=4 + i, stream=True)
+        text = ""
+        async for chunk in stream:
+            text += chunk.choices[0].delta.content or ""
+            if i % 3 == 2:
+                await stream.close()
+                return None
+        return text
+
+    async def run(server):
+        async with openai.AsyncOpenAI(base_url=f"http://127.0.0.1:{server.port}/v1",
+                                      api_key="none", _strict_response_validation=True) as client:
+            return await asyncio.gather(*(one(client, i) for i in range(12)))
+    with Server() as server:
+        texts = [text for text in asyncio.run(run(server)) if text is not None]
+        equal(len(texts), 8)
+        longest = max(texts, key=len)
+        assert all(longest.startswith(text.rstrip("\ufffd")) for text in texts), texts
+
+
+def test_anthropic_more():
+    import anthropic
+    # The client's own types have no temperature any more.
+    asked = {**WORDS, "max_tokens": 40, "extra_body": {"temperature": 0}}
+    with Server() as server, anthropic_client(server) as client:
+        text = client.messages.create(**asked).content[0].text
+        word = text.split()[3]
+        stopped = client.messages.create(**asked, stop_sequences=[word])
+        equal((stopped.stop_reason, stopped.stop_sequence), ("stop_sequence", word))
+        begun = [*USER["messages"], {"role": "assistant", "content": "Once upon a"}]
+        more = client.messages.create(**{**asked, "messages": begun}).content[0].text
+        assert more and not more.startswith("Once"), more
+        blocks = [{"type": "text", "text": "Be brief", "cache_control": {"type": "ephemeral"}}]
+        assert client.messages.create(**asked, system=blocks).usage.input_tokens > 0
+        image = [{"role": "user", "content": [{"type": "image", "source": {
+            "type": "base64", "media_type": "image/png", "data": PIXEL.split(",")[1]}}]}]
+        refuses(anthropic.BadRequestError, "no model that reads images",
+                lambda: client.messages.create(**{**asked, "messages": image}))
+
+
+def test_ollama_more():
+    import ollama
+    with Server() as server:
+        client = ollama.Client(host=f"http://127.0.0.1:{server.port}")
+        said = client.chat("any", USER["messages"], format=PARAMETERS,
+                           options={"num_predict": 100}).message.content
+        assert 1 <= json.loads(said)["days"] <= 9, said
+        parts = list(client.generate("any", "Once", stream=True, options={"num_predict": 5}))
+        equal((parts[-1].done, parts[-1].eval_count), (True, 5))
+        refuses(ollama.ResponseError, "messages", lambda: client.chat("any", []))
+
+
+def test_langchain_more():
+    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+    from langchain_openai import ChatOpenAI
+    with Server() as server:
+        place = {"base_url": f"http://127.0.0.1:{server.port}/v1", "api_key": "none"}
+        chat = ChatOpenAI(model="any", max_tokens=100, temperature=0, **place)
+        schema = {"title": "rain", "description": "rain", **PARAMETERS}
+        for method in ("json_schema", "function_calling"):
+            made = chat.with_structured_output(schema, method=method).invoke("Rain?")
+            assert 1 <= made["days"] <= 9, made
+        tool = {"type": "function", "function": {"name": "rain", "parameters": PARAMETERS}}
+        bound = chat.bind_tools([tool], tool_choice="rain")
+        whole = None
+        for chunk in bound.stream("Rain?"):
+            whole = chunk if whole is None else whole + chunk
+        call = whole.tool_calls[0]
+        equal(call["name"], "rain")
+        answer = chat.bind_tools([tool]).invoke([
+            HumanMessage("Rain?"), AIMessage("", tool_calls=[call]),
+            ToolMessage("no", tool_call_id=call["id"])])
+        assert answer.content, answer
+        equal(len(chat.batch(["Once", "One day", "Tom"])), 3)
+
+
 def run_with_clients():
     """This program again, in an environment that has the clients; why not, or None."""
     with tempfile.TemporaryDirectory() as folder:

@@ -19,7 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
 
-from command import GREEDY, MODEL, TIMEOUT, equal, main, start, wick  # noqa: E402
+from command import (  # noqa: E402, F401
+    DATA, GREEDY, MODEL, TIMEOUT, equal, main, start, succeeds, wick)
 from reranker import write_reranker  # noqa: E402
 
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
@@ -34,12 +35,15 @@ TOOLS = [{"type": "function", "function": {
 class Server:
     """One that listens at a free port, until the end of a with block."""
 
+    scheme = "http"
+
     def __init__(self, *options, model=MODEL):
         one = [model, "--alias", "tales"] if model else []
         self.process = start("serve", *one, "--port", 0, "-t", 1, *options)
-        line = self.process.stderr.readline().decode()
-        assert line.startswith("Listening at http://127.0.0.1:"), line
-        self.port = int(line.rsplit(":", 1)[1])
+        lines = iter(self.process.stderr.readline, b"")
+        line = next((one for one in lines if not one.startswith(b"wick: warning")), b"").decode()
+        assert line.startswith(f"Listening at {self.scheme}://127.0.0.1:"), line
+        self.port = int(line.split(",")[0].rsplit(":", 1)[1])
 
     def __enter__(self):
         return self
@@ -499,7 +503,7 @@ def test_several_models():
         Path(folder, "bad.gguf").write_bytes(b"GGUF")
         with Server("--models", folder, "--idle", 0, model=None) as server:
             def states():
-                return {m["id"]: m["status"] for m in server.get("/v1/models")["data"]}
+                return {m["id"]: m["status"]["value"] for m in server.get("/v1/models")["data"]}
             equal(states(), {"bad": "unloaded", "one": "unloaded", "two": "unloaded"})
             texts = [server.get(CHAT, {**USER, "model": name}) for name in ("one", "two")]
             equal([t["model"] for t in texts], ["one", "two"])
@@ -512,6 +516,35 @@ def test_several_models():
                 assert text_of(server.get(CHAT, {**USER, "model": "one"}))
             wait_until(lambda: set(states().values()) == {"unloaded"})
             equal(server.get(CHAT, {**USER, "model": "one"})["model"], "one")
+
+
+def test_models_on_demand():
+    """Loaded and closed when a client says so; what is said of each by itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("one", "two"):
+            os.symlink(MODEL, os.path.join(folder, name + ".gguf"))
+        with Server("--models", folder, "--metrics", model=None) as server:
+            def state(name):
+                return {m["id"]: m["status"]["value"]
+                        for m in server.get("/v1/models")["data"]}[name]
+            equal(server.get("/models/load", {"model": "one"}), {"success": True})
+            wait_until(lambda: state("one") == "loaded")
+            server.get(CHAT, {**USER, "model": "one"})
+            equal(server.get("/props?model=one")["model_alias"], "one")
+            equal(len(server.get("/slots?model=one")), 4)
+            assert b"tokens_predicted_total 16" in server.get("/metrics?x=1&model=one")
+            for path in ("/props", "/slots", "/metrics"):
+                server.refuses(400, "not loaded", path=path + "?model=two")
+                server.refuses(404, "which model", path=path)
+                server.refuses(404, "which model", path=path + "?model=three")
+            equal(state("two"), "unloaded")
+            with reading(server, {**LONG, "model": "one"}):
+                server.refuses(400, "answering", path="/models/unload", body={"model": "one"})
+            wait_until(lambda: server.ask("/models/unload", {"model": "one"})[0] == 200)
+            equal(state("one"), "unloaded")
+            for path in ("/models/load", "/models/unload"):
+                server.refuses(404, "no model", path=path, body={"model": "three"})
+                server.refuses(404, "no model", path=path, body="{")
 
 
 # ---- What llama-server has besides ----

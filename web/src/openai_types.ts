@@ -227,6 +227,7 @@ export interface AnswerResponse {
   output: ResponseOutputItem[];
   /** All of its texts. */
   output_text: string;
+  access_programs: null;
   error: null;
   incomplete_details: { reason?: "max_output_tokens" } | null;
   instructions: string | null;
