@@ -23,7 +23,13 @@ wick_status wk_choices_open(wk_backend_device *dev, wick_error *err) {
     if (!dev->choices)
         return wk_fail_memory(err, sizeof kernels / sizeof *kernels * sizeof *dev->choices, 0,
                               "the choice of kernels");
-    for (size_t i = 0; i < WK_COUNT(kernels); i++) dev->choices[i].kernel = kernels[i];
+    const bool is_processor = dev->adapter.type == WICK_ADAPTER_SOFTWARE && !dev->desc.as_gpu;
+    for (size_t i = 0; i < WK_COUNT(kernels); i++) {
+        wk_choice *const choice = &dev->choices[i];
+        choice->kernel = kernels[i];
+        if (is_processor) choice->usual_tuning = kernels[i]->processor_tuning;
+        memset(choice->tuning, choice->usual_tuning, sizeof choice->tuning);
+    }
     dev->n_choices = WK_COUNT(kernels);
     return WICK_OK;
 }

@@ -9,7 +9,8 @@
 typedef struct wk_choice {
     const wk_webgpu_kernel *kernel;
     bool is_disabled;
-    bool is_refused; /* a pipeline of it did not compile */
+    bool is_refused;      /* a pipeline of it did not compile */
+    uint8_t usual_tuning; /* of such devices */
     uint8_t tuning[WK_ROWS_COUNT_][WK_LAYOUT_COUNT_];
 } wk_choice;
 

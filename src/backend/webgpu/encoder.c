@@ -248,6 +248,10 @@ const wick_adapter_limits *wk_encoder_limits(const wk_encoder *e) {
     return &e->dev->adapter.limits;
 }
 
+bool wk_encoder_has(const wk_encoder *e, uint32_t features) {
+    return (features & ~e->dev->features) == 0;
+}
+
 uint32_t wk_encoder_subgroup(const wk_encoder *e) {
     enum { LEAST = 4 }; /* of WebGPU */
     const uint32_t least = e->dev->adapter.limits.subgroup_min;

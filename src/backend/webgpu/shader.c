@@ -156,7 +156,9 @@ static void put_vectors(wk_strbuf *out, const char *name, slot_kind kind, unsign
         }
         wk_strbuf_text(out, ")");
     }
-    wk_strbuf_text(out, ";\n}\n");
+    wk_strbuf_format(out, ";\n}\nfn word_of_%s(i: u32) -> u32 { return ", name);
+    put_word(out, kind, slot, "i");
+    wk_strbuf_text(out, "; }\n");
     if (!is_written) return;
     wk_strbuf_format(out, "fn store_%s(i: u32, v: vec4<u32>) {\n", name);
     for (unsigned k = 0; k < 4 && kind != SLOT_VECTORS; k++)

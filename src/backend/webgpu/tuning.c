@@ -175,7 +175,7 @@ void wk_tuning_read(wk_backend_device *dev, wk_str text, wick_log_fn log, void *
 static void write_tunings(const wk_choice *choice, wk_strbuf *out) {
     for (int rows = 0; rows < WK_ROWS_COUNT_; rows++)
         for (int layout = 0; layout < WK_LAYOUT_COUNT_; layout++)
-            if (choice->tuning[rows][layout] != 0)
+            if (choice->tuning[rows][layout] != choice->usual_tuning)
                 wk_strbuf_format(out, "tune %s %s %s %u\n", choice->kernel->base.name,
                                  rows_names[rows], layout_names[layout],
                                  (unsigned)choice->tuning[rows][layout]);

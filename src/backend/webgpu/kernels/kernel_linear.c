@@ -1,5 +1,5 @@
-/* backend/webgpu/kernels/kernel_linear.c: products with weights, in two forms that give the same
- * bits: for few columns (rows of y) that one weight multiplies, and for many. */
+/* backend/webgpu/kernels/kernel_linear.c: products with weights, in three forms that give the same
+ * bits: for few columns (rows of y) that one weight multiplies, for many, and for processors. */
 #include "backend/webgpu/kernels/linear_wgsl.h"
 #include "backend/webgpu/kernels/panel_wgsl.h"
 
@@ -8,11 +8,13 @@
 enum {
     TILE_ROWS = 64, /* of the form for many */
     THREADS = 64,
+    ENOUGH_GROUPS = 16,
     COLUMNS = WK_PANEL_CONSTANT_COUNT, /* constants after the weight's */
     PANELS,
     HAS_BIAS,
     FAULT,
     GATED,
+    WIDTH,
 };
 
 /* columns: see linear_wgsl.h. */
@@ -21,13 +23,15 @@ typedef struct tuning {
     int64_t few_columns, panels; /* of a workgroup of that form; columns at most */
     int64_t tile_columns;        /* columns in a workgroup of the form for many, */
     uint32_t workgroup_bytes;    /* and the shared memory that it needs */
+    bool is_wide;                /* few by wgsl/linear_wide.wgsl; columns and panels at most */
 } tuning;
 
+enum { ON_PROCESSORS = 3 }; /* barriers and loads are slow */
 static const tuning tunings[] = {
-    {16, 8, 1, 32, 0},
-    {16, 4, 2, 64, 18 * 1024},
-    {1, 8, 4, 32, 0},        /* tiles from two columns on */
-    {INT64_MAX, 8, 1, 0, 0}, /* and never: where barriers are slow */
+    {16, 8, 1, 32, 0, false},
+    {16, 4, 2, 64, 18 * 1024, false},
+    {1, 8, 4, 32, 0, false}, /* tiles from two columns on */
+    {INT64_MAX, 8, 8, 0, 0, true},
 };
 
 static bool accepts(const wk_op *op) {
@@ -76,7 +80,7 @@ static wick_status pack(wk_encoder *e, const wk_op *op, wk_view *out, wk_linear_
         .parts = {wk_wgsl_linear, __VA_ARGS__, wk_wgsl_##weight, wk_wgsl_##main},                  \
         .operands = WK_LINEAR_OPERANDS,                                                            \
         .constants = {WK_PANEL_CONSTANTS(WK_PANEL_CONSTANT_NAME) "COLUMNS", "PANELS", "HAS_BIAS",  \
-                      "FAULT", "GATED"},                                                           \
+                      "FAULT", "GATED", "WIDTH"},                                                  \
     }
 #define SOURCES(main, ...)                                                                         \
     {                                                                                              \
@@ -98,6 +102,8 @@ static const wk_source many[][WK_WEIGHT_TEXT_COUNT] = KINDS(linear_tiles);
     SOURCES(main, wk_wgsl_linear_rows, wk_wgsl_functions, wk_wgsl_gated, wk_wgsl_linear_gated)
 static const wk_source few_gated[] = GATED_SOURCES(linear_few);
 static const wk_source many_gated[] = GATED_SOURCES(linear_tiles);
+static const wk_source wide[][WK_WEIGHT_TEXT_COUNT] = KINDS(linear_wide);
+static const wk_source wide_gated[] = GATED_SOURCES(linear_wide);
 #undef GATED_SOURCES
 #undef KINDS
 #undef SOURCES
@@ -108,15 +114,18 @@ typedef struct tiling {
     const wk_source *source;
     int64_t rows, columns; /* of a workgroup */
     int64_t panels;        /* of the weight */
-    const wk_op *gated;    /* that y goes through, or NULL */
+    bool is_wide;
+    const wk_op *gated; /* that y goes through, or NULL */
 } tiling;
 
 static tiling choose_tiling(const wk_encoder *e, const wk_op *op, const wk_op *gated) {
-    const int64_t m = wk_linear_columns(op);
+    const int64_t m = wk_linear_columns(op), n = wk_src(op, 1)->extent[wk_src(op, 1)->rank - 2];
     const wk_linear_kind kind = wk_linear_kind_of(op);
     const wk_weight_text text = wk_weight_text_of(wk_src(op, 1));
     const tuning *t = &tunings[wk_encoder_tuning(e)];
-    if (t->workgroup_bytes > wk_encoder_limits(e)->workgroup_bytes) t = &tunings[0];
+    if (t->workgroup_bytes > wk_encoder_limits(e)->workgroup_bytes ||
+        (t->is_wide && !wk_encoder_has(e, WICK_WEBGPU_SUBGROUPS)))
+        t = &tunings[0];
     const int64_t n_halves = gated ? 2 : 1;
     if (m > t->few)
         return (tiling){.source = gated ? &many_gated[text] : &many[kind][text],
@@ -124,14 +133,19 @@ static tiling choose_tiling(const wk_encoder *e, const wk_op *op, const wk_op *g
                         .columns = t->tile_columns,
                         .panels = TILE_ROWS / WK_PANEL_ROWS,
                         .gated = gated};
-    int64_t columns = 1;
-    while (columns < m && columns < t->few_columns) columns *= 2;
-    const int64_t panels = t->panels > n_halves ? t->panels : n_halves;
-    return (tiling){.source = gated ? &few_gated[text] : &few[kind][text],
-                    .rows = panels / n_halves * WK_PANEL_ROWS,
-                    .columns = columns,
-                    .panels = panels,
-                    .gated = gated};
+    tiling out = {.columns = 1, .panels = t->panels, .is_wide = t->is_wide, .gated = gated};
+    while (out.columns < m && out.columns < t->few_columns) out.columns *= 2;
+    if (t->is_wide) {
+        const int64_t n_panels = n / n_halves * divide_up(m, out.columns) / WK_PANEL_ROWS;
+        while (out.panels > 2 && n_panels / out.panels < ENOUGH_GROUPS) out.panels /= 2;
+        out.source = gated ? &wide_gated[text] : &wide[kind][text];
+        out.rows = out.panels * WK_PANEL_ROWS;
+        return out;
+    }
+    if (out.panels < n_halves) out.panels = n_halves;
+    out.source = gated ? &few_gated[text] : &few[kind][text];
+    out.rows = out.panels / n_halves * WK_PANEL_ROWS;
+    return out;
 }
 
 static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_view *x,
@@ -143,7 +157,8 @@ static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_view *x,
     wk_linear_tiles tiles;
     WK_TRY(wk_linear_make_tiles(e, op, t->columns, &tiles));
     wk_dispatch d;
-    wk_dispatch_begin(&d, t->source, 0);
+    wk_dispatch_begin(&d, t->source, t->is_wide ? WICK_WEBGPU_SUBGROUPS : 0);
+    d.program.constants[WIDTH] = wk_encoder_subgroup(e) < 8 ? 4 : 8;
     wk_dispatch_bind(&d, WK_LINEAR_Y, y, WK_FORM_ELEMENTS, true);
     wk_dispatch_bind(&d, WK_LINEAR_X, x, WK_FORM_VECTORS, false);
     wk_dispatch_bind(&d, WK_LINEAR_BIAS, bias, WK_FORM_ELEMENTS, false);
@@ -205,6 +220,7 @@ const wk_webgpu_kernel wk_webgpu_linear = {
     .base.name = "linear_wgsl",
     .base.code = WK_OP_LINEAR,
     .base.n_tunings = WK_COUNT(tunings),
+    .processor_tuning = ON_PROCESSORS,
     .base.accepts = accepts,
     .encode = encode,
 };
@@ -213,6 +229,7 @@ const wk_webgpu_kernel wk_webgpu_linear_experts = {
     .base.name = "linear_experts_wgsl",
     .base.code = WK_OP_LINEAR_EXPERTS,
     .base.n_tunings = WK_COUNT(tunings),
+    .processor_tuning = ON_PROCESSORS,
     .base.accepts = accepts,
     .takes_rows = true,
     .encode = encode,

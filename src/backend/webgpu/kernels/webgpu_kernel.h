@@ -33,8 +33,9 @@ typedef enum wk_form {
     /* Four elements, a vec4 of these, that begin at a multiple of four. A source that may be bound
      * either way calls store_lanes_NAME, which stores one of ELEMENTS. */
     WK_FORM_LANES,
-    WK_FORM_WORDS,   /* 32 bits, u32 */
-    WK_FORM_VECTORS, /* 16 bytes, vec4<u32>, at a multiple of 16 */
+    WK_FORM_WORDS, /* 32 bits, u32 */
+    /* 16 bytes, vec4<u32>, at a multiple of 16; fn word_of_NAME(i: u32) -> u32: one of the words */
+    WK_FORM_VECTORS,
 } wk_form;
 
 /* A WGSL source; entry point main. Programs hold its address: static. */
@@ -113,12 +114,15 @@ void wk_encoder_rows(const wk_encoder *e, const wk_op *op, uint32_t *first, uint
 const wick_adapter_limits *wk_encoder_limits(const wk_encoder *e);
 /* Which of the kernel's tunings is wanted, below n_tunings. */
 uint32_t wk_encoder_tuning(const wk_encoder *e);
+/* Whether the device has these features (WICK_WEBGPU_*). */
+bool wk_encoder_has(const wk_encoder *e, uint32_t features);
 /* Threads of every subgroup, at the least: a power of two. */
 uint32_t wk_encoder_subgroup(const wk_encoder *e);
 
 typedef struct wk_webgpu_kernel {
-    wk_kernel base;  /* needs: WICK_WEBGPU_* */
-    bool takes_rows; /* minds wk_encoder_rows */
+    wk_kernel base;           /* needs: WICK_WEBGPU_* */
+    bool takes_rows;          /* minds wk_encoder_rows */
+    uint8_t processor_tuning; /* that drivers in software take, unless another one is kept */
     /* Bytes of its largest temporary, which must fit a block; NULL: none outgrows its operands. */
     uint64_t (*temp_bytes)(const wk_op *op);
     wick_status (*encode)(wk_encoder *e, const wk_op *op);

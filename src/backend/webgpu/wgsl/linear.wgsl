@@ -32,6 +32,18 @@ fn x_vector(column: u32, i: u32) -> vec4<f32> {
     return select(vec4<f32>(), x, i * 4u < params.k);
 }
 
+// A sum, and what eight elements add: of four rows, and of two vectors of x.
+fn eight_more(sum: vec4<f32>, w: array<vec4<f32>, 8>, a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
+    var s = fma(w[0], vec4<f32>(a.x), sum);
+    s = fma(w[1], vec4<f32>(a.y), s);
+    s = fma(w[2], vec4<f32>(a.z), s);
+    s = fma(w[3], vec4<f32>(a.w), s);
+    s = fma(w[4], vec4<f32>(b.x), s);
+    s = fma(w[5], vec4<f32>(b.y), s);
+    s = fma(w[6], vec4<f32>(b.z), s);
+    return fma(w[7], vec4<f32>(b.w), s);
+}
+
 fn with_bias(row: u32, sum: f32) -> f32 {
     if (HAS_BIAS == 0) { return sum; }
     return sum + load_bias(bias_base() + row * params.bias_element);

@@ -20,8 +20,6 @@ struct Params {
 }
 
 const X_VECTORS = 5u; // of a block
-// Whether the halves of a block have scales of their own (wk_panel_scale).
-const HAS_HALVES = SCALE == 3 || SCALE == 5 || SCALE == 7;
 
 // Four quants of each row less their bias, as signed bytes.
 fn signed_words(word: vec4<u32>) -> vec4<u32> {

@@ -34,19 +34,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     for (var i = 4u * chunk_begin(chunk); i < end; i++) {
         let block = i / 4u;
         if (i % 2u == 0u) { scale = weight_scale(panel, quad, block, i % 4u / 2u); }
-        var w = weight_part(panel, quad, block, i % 4u, scale);
+        let w = weight_part(panel, quad, block, i % 4u, scale);
         for (var c = 0u; c < u32(COLUMNS); c++) {
-            let a = x_vector(column + c, 2u * i);
-            let b = x_vector(column + c, 2u * i + 1u);
-            var sum = sums[c];
-            sum = fma(w[0], vec4<f32>(a.x), sum);
-            sum = fma(w[1], vec4<f32>(a.y), sum);
-            sum = fma(w[2], vec4<f32>(a.z), sum);
-            sum = fma(w[3], vec4<f32>(a.w), sum);
-            sum = fma(w[4], vec4<f32>(b.x), sum);
-            sum = fma(w[5], vec4<f32>(b.y), sum);
-            sum = fma(w[6], vec4<f32>(b.z), sum);
-            sums[c] = fma(w[7], vec4<f32>(b.w), sum);
+            sums[c] = eight_more(sums[c], w, x_vector(column + c, 2u * i),
+                                 x_vector(column + c, 2u * i + 1u));
         }
     }
     for (var c = 0u; c < u32(COLUMNS); c++) { partial[c * u32(THREADS) + local] = sums[c]; }

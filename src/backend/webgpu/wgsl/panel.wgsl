@@ -9,6 +9,9 @@ const UPPER_GROUPS = 8 / max(UPPER, 1);
 const LOWER_MASK = 0x01010101u * ((1u << u32(LOWER)) - 1u);
 const UPPER_BITS_MASK = 0x01010101u * ((1u << u32(UPPER)) - 1u);
 
+// Whether the halves of a block have scales of their own.
+const HAS_HALVES = SCALE == 3 || SCALE == 5 || SCALE == 7 || SCALE == 9;
+
 // Weight = step * quant + offset, of each row.
 struct Scale { step: vec4<f32>, offset: vec4<f32> }
 
@@ -38,8 +41,8 @@ fn row_bytes(at: u32, quad: u32) -> vec4<u32> { return bytes(load_weight(at)[qua
 
 // A column of 16-bit floats.
 fn head(at: u32, quad: u32) -> vec4<f32> {
-    let both = load_weight(at + quad / 2u);
-    let two = select(both.xy, both.zw, quad % 2u == 1u);
+    let word = 4u * at + 2u * quad;
+    let two = vec2<u32>(word_of_weight(word), word_of_weight(word + 1u));
     if (SCALE == 1) {
         let low = two << vec2<u32>(16u);
         let high = two & vec2<u32>(0xffff0000u);

@@ -1,6 +1,7 @@
 // A weight in panels of floats, [panel][k][16 rows]: see panel.wgsl. LAYOUT is wk_layout: f32, f16
 // or bf16.
 
+const HAS_HALVES = false;
 struct Scale { unused: u32 }
 
 fn weight_begin(local: u32) {}

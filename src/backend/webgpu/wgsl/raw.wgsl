@@ -1,5 +1,6 @@
 // A weight of floats at any strides: see panel.wgsl. Rows past the last one are the last one.
 
+const HAS_HALVES = false;
 struct Scale { unused: u32 }
 
 fn weight_begin(local: u32) {}
