@@ -26,9 +26,11 @@ typedef struct tuning {
     int most_quads; /* of a workgroup */
     /* Fewer of them than this leave a large GPU without work: spans become workgroups. */
     int64_t enough_workgroups;
+    bool is_near; /* wgsl/attention_near.wgsl, where there are subgroups */
 } tuning;
 
-static const tuning tunings[] = {{4, 512}, {2, 512}, {4, 64}};
+enum { ON_PROCESSORS = 3 };
+static const tuning tunings[] = {{4, 512, false}, {2, 512, false}, {4, 64, false}, {4, 16, true}};
 
 /* Options, as wgsl/attention_softmax.wgsl has them: not of the program, so that programs are few.
  */
@@ -264,29 +266,35 @@ static void bind_optional(wk_dispatch *d, int i, const attention *a, const wk_vi
 
 /* Of dense views or of the cache, with each way to load; e and f: two operands, last: a constant.
  */
-#define SOURCE(title, rows, mask, loads, e, f, last)                                               \
+#define SOURCE_OF(where, title, rows, mask, loads, e, f, last)                                     \
     {                                                                                              \
         .name = title,                                                                             \
         .parts = {wk_wgsl_attention_softmax, wk_wgsl_attention_rows_##rows,                        \
-                  wk_wgsl_attention_##mask, wk_wgsl_attention_##loads, wk_wgsl_attention},         \
+                  wk_wgsl_attention_##mask, wk_wgsl_attention_##loads, wk_wgsl_attention,          \
+                  wk_wgsl_attention_##where},                                                      \
         .operands = {"y", "q", "k", "v", e, f, "sinks", "slopes"},                                 \
-        .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "ALONG_KEYS", last},      \
+        .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "ALONG_KEYS", last,       \
+                      "WIDTH"},                                                                    \
     }
-static const wk_source dense_sources[] = {
+#define SOURCE(...) {SOURCE_OF(far, __VA_ARGS__), SOURCE_OF(near, __VA_ARGS__)}
+static const wk_source dense_sources[][2] = {
     [BY_ELEMENTS] = SOURCE("attention", dense, masked, elements, "mask", "bias", "IS_HALF"),
     [BY_VECTORS] = SOURCE("attention", dense, masked, vectors, "mask", "bias", "IS_HALF"),
 };
-static const wk_source cached_sources[] = {
+static const wk_source cached_sources[][2] = {
     [BY_ELEMENTS] =
         SOURCE("attention_cached", cached, plain, elements, "batch", "fault", "IS_HALF"),
     [BY_VECTORS] = SOURCE("attention_cached", cached, plain, vectors, "batch", "fault", "IS_HALF"),
     [BY_BLOCKS] = SOURCE("attention_cached", cached, plain, blocks, "batch", "fault", "UNITS"),
 };
 #undef SOURCE
+#undef SOURCE_OF
 
-static void begin_main(wk_dispatch *d, const attention *a) {
-    const wk_source *const sources = a->batch ? cached_sources : dense_sources;
-    wk_dispatch_begin(d, &sources[loads_of(a)], 0);
+static void begin_main(const wk_encoder *e, wk_dispatch *d, const attention *a) {
+    const wk_source(*const sources)[2] = a->batch ? cached_sources : dense_sources;
+    const bool is_near =
+        tunings[wk_encoder_tuning(e)].is_near && wk_encoder_has(e, WICK_WEBGPU_SUBGROUPS);
+    wk_dispatch_begin(d, &sources[loads_of(a)][is_near], is_near ? WICK_WEBGPU_SUBGROUPS : 0);
     const int64_t lanes = element_lanes(a);
     const int64_t constants[] = {a->quads,
                                  query_room(a),
@@ -294,7 +302,8 @@ static void begin_main(wk_dispatch *d, const attention *a) {
                                  round_up(a->e, 4 * lanes) / (4 * lanes),
                                  a->n_spans > 1,
                                  lies_in_fours(&a->k, 2),
-                                 a->units > 0 ? a->units : a->k.dtype == WICK_F16};
+                                 a->units > 0 ? a->units : a->k.dtype == WICK_F16,
+                                 is_near && wk_encoder_subgroup(e) >= 8 ? 8 : 4};
     for (size_t i = 0; i < WK_COUNT(constants); i++)
         d->program.constants[i] = (int32_t)constants[i];
 }
@@ -318,7 +327,7 @@ static bound_as bind_form(const attention *a) {
 static wick_status run_main(wk_encoder *e, const attention *a, const wk_view *y) {
     const bound_as keys = bind_form(a);
     wk_dispatch d;
-    begin_main(&d, a);
+    begin_main(e, &d, a);
     wk_dispatch_bind(&d, 0, y, WK_FORM_ELEMENTS, true);
     wk_dispatch_bind(&d, 1, &a->q, WK_FORM_ELEMENTS, false);
     wk_dispatch_bind(&d, 2, &a->k, keys.form, false);
@@ -414,6 +423,7 @@ const wk_webgpu_kernel wk_webgpu_attention = {
     .base.name = "attention_wgsl",
     .base.code = WK_OP_ATTENTION,
     .base.n_tunings = WK_COUNT(tunings),
+    .processor_tuning = ON_PROCESSORS,
     .base.accepts = accepts_dense,
     .encode = encode_dense,
 };
@@ -422,6 +432,7 @@ const wk_webgpu_kernel wk_webgpu_attention_cached = {
     .base.name = "attention_cached_wgsl",
     .base.code = WK_OP_ATTENTION_CACHED,
     .base.n_tunings = WK_COUNT(tunings),
+    .processor_tuning = ON_PROCESSORS,
     .base.accepts = accepts_cached,
     .encode = encode_cached,
 };

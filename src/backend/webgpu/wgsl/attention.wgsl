@@ -121,25 +121,27 @@ fn weigh_step(t: Tile, here: vec4<u32>, step: u32) {
 // Values of keys that no query sees are not read: their blocks may hold anything.
 fn add_values(t: Tile, here: vec4<u32>, step: u32) {
     let end = min(here.w - step, STEP);
+    let first = max(here.z, step) - step;
     let share = t.lane / u32(E_LANES);
-    var begin = share;
-    if (here.z > step) {
-        begin = (here.z - step + N_SHARES - 1u - share) / N_SHARES * N_SHARES + share;
-    }
     for (var c = 0; c < E_CHUNKS; c++) {
         let element = (u32(c * E_LANES) + t.lane % u32(E_LANES)) * 4u;
-        if (element >= params.e) { continue; }
         var s0 = sums[4 * c];
         var s1 = sums[4 * c + 1];
         var s2 = sums[4 * c + 2];
         var s3 = sums[4 * c + 3];
-        for (var j = begin; j < end; j += N_SHARES) {
-            let w = weights[t.quad * STEP + j];
-            let v = four_of_value(value_at[j], element);
-            s0 = fma(v.xxxx, w, s0);
-            s1 = fma(v.yyyy, w, s1);
-            s2 = fma(v.zzzz, w, s2);
-            s3 = fma(v.wwww, w, s3);
+        for (var j = first / N_SHARES * N_SHARES; j < end; j += u32(WIDTH) * N_SHARES) {
+            let held = held_weight(t.quad, j + share);
+            for (var i = 0u; i < u32(WIDTH) && j + i * N_SHARES < end; i++) {
+                let key = j + i * N_SHARES + share;
+                let w = weight_of(held, t.quad, key, i);
+                if (key >= first && key < end && element < params.e) {
+                    let v = four_of_value(w.place, element);
+                    s0 = fma(v.xxxx, w.weight, s0);
+                    s1 = fma(v.yyyy, w.weight, s1);
+                    s2 = fma(v.zzzz, w.weight, s2);
+                    s3 = fma(v.wwww, w.weight, s3);
+                }
+            }
         }
         sums[4 * c] = s0;
         sums[4 * c + 1] = s1;
@@ -341,10 +343,8 @@ fn attend_one(t: Tile, here: vec4<u32>, is_mine: vec4<bool>, span: u32) {
     store_parts(t, is_mine, span);
 }
 
-@compute @workgroup_size(QUADS * 32)
-fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
-        @builtin(local_invocation_index) local: u32) {
-    var id = workgroup.y * n.x + workgroup.x;
+fn attend(number: u32, local: u32) {
+    var id = number;
     if (id >= params.n_workgroups) { return; }
     var span = 0u;
     if (SPLIT != 0) {

@@ -6,8 +6,7 @@ fn halves(w: vec2<u32>) -> vec4<f32> {
 
 fn four_of_key(at: u32) -> vec4<f32> {
     if (IS_HALF != 0) {
-        let w = load_k(at / 8u);
-        return halves(select(w.xy, w.zw, (at & 4u) != 0u));
+        return halves(vec2<u32>(word_of_k(at / 2u), word_of_k(at / 2u + 1u)));
     }
     return bitcast<vec4<f32>>(load_k(at / 4u));
 }
@@ -15,8 +14,7 @@ fn four_of_key(at: u32) -> vec4<f32> {
 fn four_of_value(begin: u32, i: u32) -> vec4<f32> {
     let at = begin + i;
     if (IS_HALF != 0) {
-        let w = load_v(at / 8u);
-        return halves(select(w.xy, w.zw, (at & 4u) != 0u));
+        return halves(vec2<u32>(word_of_v(at / 2u), word_of_v(at / 2u + 1u)));
     }
     return bitcast<vec4<f32>>(load_v(at / 4u));
 }
@@ -27,14 +25,17 @@ fn dot_along_keys(begin: u32, query: u32) -> array<vec4<f32>, 4> {
     var s2 = s0;
     var s3 = s0;
     var at = begin;
-    for (var l = 0u; l < params.d; l++) {
-        let q = queries[query + l];
-        let k = four_of_key(at);
-        s0 = fma(k.xxxx, q, s0);
-        s1 = fma(k.yyyy, q, s1);
-        s2 = fma(k.zzzz, q, s2);
-        s3 = fma(k.wwww, q, s3);
-        at += params.k.w;
+    for (var l = 0u; l < params.d; l += u32(WIDTH)) {
+        let held = held_query(query + l);
+        for (var i = 0u; i < u32(WIDTH) && l + i < params.d; i++) {
+            let q = query_of(held, query + l + i, i);
+            let k = four_of_key(at);
+            s0 = fma(k.xxxx, q, s0);
+            s1 = fma(k.yyyy, q, s1);
+            s2 = fma(k.zzzz, q, s2);
+            s3 = fma(k.wwww, q, s3);
+            at += params.k.w;
+        }
     }
     return array<vec4<f32>, 4>(s0, s1, s2, s3);
 }
