@@ -10,12 +10,13 @@
 
 enum {
     LEAST_BLOCK = 256,
-    CLASSES = 8, /* to a power of two */
+    CLASSES = 8,          /* to a power of two */
+    EXACT_FROM = 1 << 20, /* blocks of this size and more are no larger than they must be */
     LEAST_SLAB = 65536,
     SLAB_SHARE = 4, /* what needs more than this part of a slab gets a block of its own */
 };
 
-/* The class that holds size, and the size of its blocks: at most an eighth more. */
+/* The class that holds size, and the largest size of its blocks: at most an eighth more. */
 static int class_of(uint64_t size, uint64_t *block_size) {
     uint64_t power = LEAST_BLOCK;
     int class = 0;
@@ -111,6 +112,7 @@ static wick_status make_block(wk_backend_device *dev, uint64_t size, wk_block **
 uint64_t wk_pool_block_bytes(const wk_backend_device *dev, uint64_t size) {
     uint64_t block_size;
     (void)class_of(size, &block_size);
+    if (size >= EXACT_FROM) block_size = (size + LEAST_BLOCK - 1) / LEAST_BLOCK * LEAST_BLOCK;
     /* All that round up to more than a block may have share the largest one's class. */
     return block_size < dev->block_bytes ? block_size : dev->block_bytes;
 }
@@ -118,11 +120,12 @@ uint64_t wk_pool_block_bytes(const wk_backend_device *dev, uint64_t size) {
 static wick_status take_block(wk_backend_device *dev, uint64_t size, wk_piece *out,
                               wick_error *err) {
     uint64_t block_size;
-    wk_block **const list = &dev->pool.free[class_of(size, &block_size)];
-    wk_block *block = *list;
+    wk_block **at = &dev->pool.free[class_of(size, &block_size)];
+    while (*at && (*at)->size < size) at = &(*at)->next;
+    wk_block *block = *at;
     if (block) {
         dev->pool.n_hits++;
-        *list = block->next;
+        *at = block->next;
     } else {
         dev->pool.n_misses++;
         WK_TRY(make_block(dev, wk_pool_block_bytes(dev, size), &block, err));

@@ -32,7 +32,7 @@ typedef struct wk_piece {
     uint64_t offset;
 } wk_piece;
 
-/* Free blocks by size: eight classes to a power of two. */
+/* Free blocks by size: eight classes to a power of two; large blocks of a class differ. */
 enum { WK_POOL_CLASSES = 8 * 64 };
 typedef struct wk_block_pool {
     wick_pool_desc desc; /* its defaults filled in */
