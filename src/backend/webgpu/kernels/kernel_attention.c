@@ -29,8 +29,9 @@ typedef struct tuning {
     bool is_near; /* wgsl/attention_near.wgsl, where there are subgroups */
 } tuning;
 
-enum { ON_PROCESSORS = 3 };
-static const tuning tunings[] = {{4, 512, false}, {2, 512, false}, {4, 64, false}, {4, 16, true}};
+enum { ON_PROCESSORS = 0 WK_NOT_IN_PAGES(+3) };
+static const tuning tunings[] = {
+    {4, 512, false}, {2, 512, false}, {4, 64, false}, WK_NOT_IN_PAGES({4, 16, true})};
 
 /* Options, as wgsl/attention_softmax.wgsl has them: not of the program, so that programs are few.
  */
@@ -276,7 +277,8 @@ static void bind_optional(wk_dispatch *d, int i, const attention *a, const wk_vi
         .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "ALONG_KEYS", last,       \
                       "WIDTH"},                                                                    \
     }
-#define SOURCE(...) {SOURCE_OF(far, __VA_ARGS__), SOURCE_OF(near, __VA_ARGS__)}
+/* Of neighbours not in pages, which seldom have a driver in software. */
+#define SOURCE(...) {SOURCE_OF(far, __VA_ARGS__), WK_NOT_IN_PAGES(SOURCE_OF(near, __VA_ARGS__))}
 static const wk_source dense_sources[][2] = {
     [BY_ELEMENTS] = SOURCE("attention", dense, masked, elements, "mask", "bias", "IS_HALF"),
     [BY_VECTORS] = SOURCE("attention", dense, masked, vectors, "mask", "bias", "IS_HALF"),

@@ -26,13 +26,11 @@ typedef struct tuning {
     bool is_wide;                /* few by wgsl/linear_wide.wgsl; columns and panels at most */
 } tuning;
 
-enum { ON_PROCESSORS = 3 }; /* barriers and loads are slow */
-static const tuning tunings[] = {
-    {16, 8, 1, 32, 0, false},
-    {16, 4, 2, 64, 18 * 1024, false},
-    {1, 8, 4, 32, 0, false}, /* tiles from two columns on */
-    {INT64_MAX, 8, 8, 0, 0, true},
-};
+enum { ON_PROCESSORS = 0 WK_NOT_IN_PAGES(+3) };
+static const tuning tunings[] = {{16, 8, 1, 32, 0, false},
+                                 {16, 4, 2, 64, 18 * 1024, false},
+                                 {1, 8, 4, 32, 0, false}, /* tiles from two columns on */
+                                 WK_NOT_IN_PAGES({INT64_MAX, 8, 8, 0, 0, true})};
 
 static bool accepts(const wk_op *op) {
     const wk_view *const bias = wk_src(op, 2);
@@ -102,8 +100,9 @@ static const wk_source many[][WK_WEIGHT_TEXT_COUNT] = KINDS(linear_tiles);
     SOURCES(main, wk_wgsl_linear_rows, wk_wgsl_functions, wk_wgsl_gated, wk_wgsl_linear_gated)
 static const wk_source few_gated[] = GATED_SOURCES(linear_few);
 static const wk_source many_gated[] = GATED_SOURCES(linear_tiles);
-static const wk_source wide[][WK_WEIGHT_TEXT_COUNT] = KINDS(linear_wide);
-static const wk_source wide_gated[] = GATED_SOURCES(linear_wide);
+/* Not in pages, which seldom have a driver in software. */
+WK_NOT_IN_PAGES(static const wk_source wide[][WK_WEIGHT_TEXT_COUNT] = KINDS(linear_wide);)
+WK_NOT_IN_PAGES(static const wk_source wide_gated[] = GATED_SOURCES(linear_wide);)
 #undef GATED_SOURCES
 #undef KINDS
 #undef SOURCES
@@ -118,8 +117,19 @@ typedef struct tiling {
     const wk_op *gated; /* that y goes through, or NULL */
 } tiling;
 
+static tiling wide_tiling(const wk_op *op, tiling t) {
+    const wk_view *const weight = wk_src(op, 1);
+    const int64_t n = weight->extent[weight->rank - 2] / (t.gated ? 2 : 1);
+    const int64_t n_panels = n * divide_up(wk_linear_columns(op), t.columns) / WK_PANEL_ROWS;
+    while (t.panels > 2 && n_panels / t.panels < ENOUGH_GROUPS) t.panels /= 2;
+    WK_NOT_IN_PAGES(t.source = (t.gated ? wide_gated : wide[wk_linear_kind_of(op)]) +
+                               wk_weight_text_of(weight);)
+    t.rows = t.panels * WK_PANEL_ROWS;
+    return t;
+}
+
 static tiling choose_tiling(const wk_encoder *e, const wk_op *op, const wk_op *gated) {
-    const int64_t m = wk_linear_columns(op), n = wk_src(op, 1)->extent[wk_src(op, 1)->rank - 2];
+    const int64_t m = wk_linear_columns(op);
     const wk_linear_kind kind = wk_linear_kind_of(op);
     const wk_weight_text text = wk_weight_text_of(wk_src(op, 1));
     const tuning *t = &tunings[wk_encoder_tuning(e)];
@@ -135,13 +145,7 @@ static tiling choose_tiling(const wk_encoder *e, const wk_op *op, const wk_op *g
                         .gated = gated};
     tiling out = {.columns = 1, .panels = t->panels, .is_wide = t->is_wide, .gated = gated};
     while (out.columns < m && out.columns < t->few_columns) out.columns *= 2;
-    if (t->is_wide) {
-        const int64_t n_panels = n / n_halves * divide_up(m, out.columns) / WK_PANEL_ROWS;
-        while (out.panels > 2 && n_panels / out.panels < ENOUGH_GROUPS) out.panels /= 2;
-        out.source = gated ? &wide_gated[text] : &wide[kind][text];
-        out.rows = out.panels * WK_PANEL_ROWS;
-        return out;
-    }
+    if (t->is_wide) return wide_tiling(op, out);
     if (out.panels < n_halves) out.panels = n_halves;
     out.source = gated ? &few_gated[text] : &few[kind][text];
     out.rows = out.panels / n_halves * WK_PANEL_ROWS;
