@@ -190,15 +190,15 @@ static void text_goes_round(void **state) {
     const wk_op linear = {
         .code = WK_OP_LINEAR, .n_dst = 1, .n_src = 1, .view = {{.rank = 2, .extent = {40, 64}}}};
     assert_int_equal(tune(device, "# a remark\n\nversion 1\r\ndisable rope*\n"
-                                  "tune linear_wgsl many raw 3\n  tune matmul_wgsl one  f16 1"),
+                                  "tune linear_wgsl many raw 2\n  tune matmul_wgsl one  f16 1"),
                      0);
     assert_string_equal(logged, "");
-    assert_int_equal(wk_choice_tuning(device->handle, &wk_webgpu_linear, &linear), 3);
+    assert_int_equal(wk_choice_tuning(device->handle, &wk_webgpu_linear, &linear), 2);
     char text[8192];
     snprintf(text, sizeof text, "%s", tuning_of(device));
     assert_non_null(strstr(text, "disable rope_wgsl\n"));
     assert_non_null(strstr(text, "disable rope_table_wgsl\n"));
-    assert_non_null(strstr(text, "tune linear_wgsl many raw 3\n"));
+    assert_non_null(strstr(text, "tune linear_wgsl many raw 2\n"));
     assert_int_equal(wick_device_get_tuning(device, NULL, 0), strlen(text));
     wick_device *const other = open_device(true, false);
     assert_int_equal(tune(other, text), 0);
