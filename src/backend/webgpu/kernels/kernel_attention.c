@@ -305,7 +305,9 @@ static void begin_main(const wk_encoder *e, wk_dispatch *d, const attention *a) 
                                  a->n_spans > 1,
                                  lies_in_fours(&a->k, 2),
                                  a->units > 0 ? a->units : a->k.dtype == WICK_F16,
-                                 is_near && wk_encoder_subgroup(e) >= 8 ? 8 : 4};
+                                 !is_near                     ? 1
+                                 : wk_encoder_subgroup(e) < 8 ? 4
+                                                              : 8};
     for (size_t i = 0; i < WK_COUNT(constants); i++)
         d->program.constants[i] = (int32_t)constants[i];
 }
