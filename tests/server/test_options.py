@@ -153,7 +153,7 @@ def test_adapters():
 # ---- Guesses ----
 
 def test_draft():
-    """A draft model changes no text; how many guesses were right is told."""
+    """A draft model changes no text; the answer says how many guesses were right."""
     with Server() as server:
         plain = text_after(server, max_tokens=48)
     with Server("--draft", MODEL, "--speculate", "draft", "--metrics") as server:
