@@ -14,6 +14,27 @@ static double value_of(wick_device *device, const rule *r, double x[MOST_INPUTS]
     return value;
 }
 
+/* The gradient of input i where it alone is watched: the one among those of all inputs. */
+static void check_alone(wick_device *device, const rule *r, double x[MOST_INPUTS][COUNT], int i,
+                        const double *want) {
+    double got[COUNT];
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *in[MOST_INPUTS], *grad;
+    wick_tape *tape;
+    assert_int_equal(wick_tape_begin(device, &tape), WICK_OK);
+    for (int k = 0; k < r->n; k++) in[k] = input(device, x[k]);
+    assert_int_equal(wick_tape_watch(tape, in[i]), WICK_OK);
+    if (wick_grad(tape, weighted(r->fn(in)), NULL, &in[i], 1, &grad) != WICK_OK)
+        fail_with_error(device, r->name);
+    assert_int_equal(wick_read(grad, got, sizeof got), WICK_OK);
+    for (int k = 0; k < COUNT; k++)
+        if (!(fabs(got[k] - want[k]) <= 1e-12 * (1 + fabs(want[k]))))
+            fail_msg("%s: gradient %d of input %d alone is %.9g, among all %.9g", r->name, k, i,
+                     got[k], want[k]);
+    wick_tape_end(tape);
+    wick_scope_end(scope);
+}
+
 static void check_rule(wick_device *device, const rule *r, uint64_t seed) {
     double x[MOST_INPUTS][COUNT], got[COUNT];
     draw_inputs(r, seed, x);
@@ -30,6 +51,7 @@ static void check_rule(wick_device *device, const rule *r, uint64_t seed) {
         fail_with_error(device, r->name);
     for (int i = 0; i < r->n; i++) {
         assert_int_equal(wick_read(grads[i], got, sizeof got), WICK_OK);
+        check_alone(device, r, x, i, got);
         for (int k = 0; k < COUNT; k++) {
             const double h = 1e-5, at = x[i][k];
             x[i][k] = at + h;

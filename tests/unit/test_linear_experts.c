@@ -5,6 +5,8 @@
 #include "core/rng.h"
 #include "tensor/device.h"
 
+#include <wick/grad.h>
+
 #include <math.h>
 
 enum { EXPERTS = 5, N = 32, K = 64, M = 7, U = 3 };
@@ -68,6 +70,39 @@ static void products_by_chosen_weights(void **state) {
         assert_int_equal(wick_device_open(&descs[i], &device, NULL), WICK_OK);
         check_products(device);
         wick_device_close(device);
+    }
+}
+
+/* What only a bias, or only a weight, is watched for: of a bias the number of rows that took it. */
+static void gradients_alone(void **state) {
+    wick_device *const device = device_of(state);
+    float of_bias[EXPERTS * N], of_weight[EXPERTS * N * K], counts[EXPERTS] = {0};
+    make_operands();
+    for (int r = 0; r < M * U; r++) counts[ids[r]]++;
+    for (int watched = 0; watched < 2; watched++) {
+        const wick_scope scope = wick_scope_begin(device);
+        wick_tensor *const w = floats(device, WICK_SHAPE(EXPERTS, N, K), weight, EXPERTS * N * K);
+        wick_tensor *const b = floats(device, WICK_SHAPE(EXPERTS, N), bias, EXPERTS * N);
+        wick_tensor *const at = words(device, WICK_SHAPE(M, U), ids, M * U);
+        wick_tensor *const own = floats(device, WICK_SHAPE(M, U, K), x, M * U * K);
+        wick_tensor *in[] = {watched == 0 ? b : w}, *grad = NULL;
+        wick_tape *tape;
+        assert_int_equal(wick_tape_begin(device, &tape), WICK_OK);
+        assert_int_equal(wick_tape_watch(tape, in[0]), WICK_OK);
+        wick_tensor *const y = wick_sum(wick_linear_experts(own, w, b, at), 0, NULL, false);
+        assert_int_equal(wick_grad(tape, y, NULL, in, 1, &grad), WICK_OK);
+        void *const to = watched == 0 ? (void *)of_bias : of_weight;
+        assert_int_equal(wick_read(grad, to, watched == 0 ? sizeof of_bias : sizeof of_weight),
+                         WICK_OK);
+        wick_tape_end(tape);
+        wick_scope_end(scope);
+    }
+    for (int i = 0; i < EXPERTS * N; i++) {
+        float sums[K] = {0};
+        assert_true(of_bias[i] == counts[i / N]);
+        for (int r = 0; r < M * U; r++)
+            for (int k = 0; k < K && ids[r] == (uint32_t)(i / N); k++) sums[k] += x[r * K + k];
+        for (int k = 0; k < K; k++) assert_true(fabsf(of_weight[i * K + k] - sums[k]) < 1e-5F);
     }
 }
 
@@ -137,10 +172,8 @@ static void operands_that_do_not_fit(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(products_by_chosen_weights),
-        TEST(weights_in_panels),
-        TEST(ids_out_of_range),
-        TEST(operands_that_do_not_fit),
+        TEST(products_by_chosen_weights), TEST(gradients_alone),          TEST(weights_in_panels),
+        TEST(ids_out_of_range),           TEST(operands_that_do_not_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

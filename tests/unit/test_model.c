@@ -3,6 +3,7 @@
 #include "model/model.h"
 #include "format/gguf_parse.h"
 #include "model/rope.h"
+#include "model/weight_table.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -392,6 +393,42 @@ static void test_no_memory(void **state) {
     }
 }
 
+/* A name means a weight of the model as a whole, and in its one spelling. */
+static void test_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        bool is_known, is_bias;
+    } names[] = {
+        {"token_embd.weight", true, false},
+        {"output_norm.weight", true, false},
+        {"blk.0.attn_q.weight", true, false},
+        {"blk.1.ffn_down.weight", true, false},
+        {"blk.1.attn_q.bias", true, true},
+        {"blk.0.attn_qx.bias", false, false}, /* longer, and shorter */
+        {"blk.0.attn_.bias", false, false},
+        {"blk.0.attn_qx.weight", false, false},
+        {"blk.0.attn_norm.bias", false, false}, /* RMSNorm has none */
+        {"blk.2.attn_q.weight", false, false},
+        {"blk.00.attn_q.weight", false, false},
+        {"blk.0.attn_q", false, false},
+        {"blk.0.", false, false},
+        {"blk.attn_q.weight", false, false},
+        {"attn_q.weight", false, false},
+        {"blk.0.token_embd.weight", false, false},
+        {"", false, false},
+    };
+    const small_model small = small_model_make();
+    made it = make(&small);
+    for (size_t i = 0; i < WK_COUNT(names); i++) {
+        const char *const name = names[i].name;
+        const wk_weight_place at = wk_weight_find(it.model, (wick_string){name, strlen(name)});
+        if ((at.id != 0) != names[i].is_known || (at.id != 0 && at.is_bias != names[i].is_bias))
+            fail_msg("'%s': weight %d, bias %d", name, at.id, at.is_bias);
+    }
+    drop(&it);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),       cmocka_unit_test(test_uses),
@@ -399,7 +436,8 @@ int main(void) {
         cmocka_unit_test(test_wrong_types),    cmocka_unit_test(test_extreme_numbers),
         cmocka_unit_test(test_contradictions), cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_rope_scaling),   cmocka_unit_test(test_tensors),
-        cmocka_unit_test(test_families),       cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_families),       cmocka_unit_test(test_names),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -248,6 +248,18 @@ static void assert_u32(wick_tensor *x, const uint32_t *expected) {
     assert_memory_equal(got, expected, size);
 }
 
+static void test_matrix_transpose(void **state) {
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const m = count_up(device, WICK_SHAPE(2, 3));
+    wick_tensor *const many = count_up(device, WICK_SHAPE(2, 1, 3));
+    assert_shape(wick_matrix_transpose(many), WICK_SHAPE(2, 3, 1));
+    wick_tensor *const turned = wick_contiguous(wick_matrix_transpose(m));
+    assert_shape(turned, WICK_SHAPE(3, 2));
+    ASSERT_FLOATS(wick_retain(turned), 0, 3, 1, 4, 2, 5);
+    wick_scope_end(scope);
+}
+
 /* All results belong to the caller, and without a scope each is to be released. */
 static void test_unique(void **state) {
     wick_device *const device = device_of(state);
@@ -266,6 +278,16 @@ static void test_unique(void **state) {
     assert_u32(alone, which);
     wick_tensor *const made[] = {x, indices, inverse, counts, alone};
     for (size_t i = 0; i < WK_COUNT(made); i++) wick_release(made[i]);
+    const uint8_t flags[] = {1, 0, 1, 1};
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const b =
+        wick_tensor_from_data(device, WICK_BOOL, WICK_SHAPE(4), flags, sizeof flags);
+    wick_tensor *const of_flags = wick_unique(b, -1, &indices, NULL, &counts);
+    assert_int_equal(wick_tensor_dtype(of_flags), WICK_BOOL);
+    ASSERT_FLOATS(wick_retain(wick_cast(of_flags, WICK_F32)), 0, 1);
+    assert_u32(indices, (const uint32_t[]){1, 0});
+    assert_u32(counts, (const uint32_t[]){1, 3});
+    wick_scope_end(scope);
 }
 
 /* --- Products --- */
@@ -297,6 +319,19 @@ static void refused(wick_device *device, const wick_tensor *y, wick_status statu
     assert_null(y);
     assert_int_equal(wick_device_error(device, &error), status);
     assert_ptr_equal(strstr(error.message, name), error.message);
+}
+
+/* Columns of windows of 4 elements, with 4 places: one too few or too many. */
+static void test_columns_that_do_not_fit(void **state) {
+    wick_device *const device = device_of(state);
+    static const int64_t extents[][2] = {{7, 4}, {9, 4}, {8, 3}, {8, 5}};
+    const wick_scope scope = wick_scope_begin(device);
+    for (size_t i = 0; i < WK_COUNT(extents); i++) {
+        wick_tensor *const x = count_up(device, wick_shape_of(2, extents[i]));
+        refused(device, wick_col2im(x, LIST(3, 3), LIST(2, 2), NULL, NULL, NULL), WICK_ERR_SHAPE,
+                "col2im:");
+    }
+    wick_scope_end(scope);
 }
 
 static void test_refusals(void **state) {
@@ -331,6 +366,7 @@ static void test_refusals(void **state) {
     REFUSED(pad, WICK_ERR_SHAPE, x, LIST(INT64_MAX, 0), one, WICK_PAD_CONSTANT, 0);
     REFUSED(pad, WICK_ERR_SHAPE, x, LIST(INT64_MIN, 0), one, WICK_PAD_CONSTANT, 0);
     REFUSED(slice_assign, WICK_ERR_VALUE, x, NULL, one, x);
+    REFUSED(slice_assign, WICK_ERR_VALUE, x, LIST(0, 0), NULL, x);
     REFUSED(slice_assign, WICK_ERR_INDEX, x, LIST(-1, 0), one, x);
     REFUSED(slice_scatter, WICK_ERR_INDEX, x, x, 0, 1);
     REFUSED(slice_scatter, WICK_ERR_INDEX, x, x, 0, INT64_MAX);
@@ -472,6 +508,8 @@ int main(void) {
         TEST(test_search_nan),
         TEST(test_known_counts),
         TEST(test_unique),
+        TEST(test_matrix_transpose),
+        TEST(test_columns_that_do_not_fit),
         TEST(test_products_with_vectors),
         TEST(test_refusals),
         TEST(test_blocks_are_refused),

@@ -491,6 +491,36 @@ static void test_public(void **state) {
     close_clean(device);
 }
 
+/* What a device has counted before a loss and after it: all that counts is added up, of three the
+ * largest is told, and what there is now is the new one's alone. */
+static void test_sums(void **state) {
+    (void)state;
+    enum { N = sizeof(wk_backend_stats) / sizeof(uint64_t) };
+    uint64_t past[N], now[N], got[N];
+    for (uint64_t i = 0; i < N; i++) {
+        past[i] = 1000 + 10 * i;
+        now[i] = 7 + i;
+    }
+    wick_device device = {.recovery.past = {0}};
+    wk_backend_stats sum;
+    memcpy(&device.recovery.past, past, sizeof past);
+    memcpy(&sum, now, sizeof now);
+    wk_recovery_stats(&device, &sum);
+    memcpy(got, &sum, sizeof got);
+#define AT(member) (offsetof(wk_backend_stats, member) / sizeof(uint64_t))
+    static const size_t largest[] = {AT(longest_submit_ns), AT(buffer_peak_bytes),
+                                     AT(pool_peak_bytes)};
+    static const size_t present[] = {AT(buffer_bytes), AT(pool_bytes), AT(pool_free_bytes),
+                                     AT(pool_largest_free_bytes)};
+#undef AT
+    uint64_t want[N];
+    for (size_t i = 0; i < N; i++) want[i] = past[i] + now[i];
+    for (size_t i = 0; i < WK_COUNT(largest); i++) want[largest[i]] = past[largest[i]];
+    for (size_t i = 0; i < WK_COUNT(present); i++) want[present[i]] = now[present[i]];
+    for (size_t i = 0; i < N; i++)
+        if (got[i] != want[i]) fail_msg("member %zu: %llu", i, (unsigned long long)got[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tensors),
@@ -504,6 +534,7 @@ int main(void) {
         cmocka_unit_test(test_closed_on_the_way),
         cmocka_unit_test(test_falls_back),
         cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_sums),
         cmocka_unit_test(test_uploaded_rows),
         cmocka_unit_test(test_public),
         cmocka_unit_test(test_delays),

@@ -508,6 +508,8 @@ static void test_corners(void **state) {
     fails(f, "{{ '\\uD83D\\nDE00' }}", "0", "bad escape");
     renders(f, "{{ '%.3d|%#06x|%a' % (7, 255, 'é') }}", "0", "007|0x00ff|'\\xe9'");
     renders(f, "{{ '{:<05}|{:=+5}|{:#06x}'.format('ab', 7, 10) }}", "0", "ab000|+   7|0x000a");
+    renders(f, "{{ range(3, 3, -2)|list }} {{ range(3, 2, -1)|list }} {{ range(2, 3, -1)|list }}",
+            "0", "[] [3] []");
     renders(f, "{{ 1 // 0.1 }} {{ 0.0 % -3 }} {{ -7.5 // 2 }}", "0", "9.0 -0.0 -4.0");
     renders(f, "{{ [none, none]|sort }} {{ [3, 1, 2]|slice(3, 'x')|list }}", "0",
             "[None, None] [[3, 'x'], [1, 'x'], [2, 'x']]");

@@ -255,6 +255,15 @@ static void run_off(const wk_cpu_run *run, int phase, int64_t begin, int64_t end
     }
 }
 
+/* By a part of 2,000,000, which is a few roundings. */
+static void run_slightly_off(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
+    reference_of(run->op->code)->run(run, phase, begin, end);
+    const wk_view *const y = wk_dst(run->op, 0);
+    for (int64_t r = 0; phase > 0 && y->dtype == WICK_F32 && r < y->extent[0]; r++)
+        for (int64_t i = begin; i < end; i++)
+            ((float *)wk_view_data(y))[r * y->stride[0] + i * y->stride[1]] *= 1.0000005F;
+}
+
 static void test_scratch_and_indices(void **state) {
     (void)state;
     wk_verify_report report;
@@ -275,6 +284,11 @@ static void test_products(void **state) {
         assert_int_equal(verify_as(WK_OP_LINEAR, run_off, is_fast, &report), WICK_ERR_MISMATCH);
         assert_true(is_fast ? report.worst > 0 : report.worst < 1);
     }
+    /* Errors are told in parts of the results' root mean square. */
+    if (verify_as(WK_OP_LINEAR, run_slightly_off, true, &report) != WICK_OK)
+        fail_msg("%s", report.failure);
+    assert_true(report.rms_error > 3e-7 && report.rms_error < 8e-7);
+    assert_true(report.max_error > 5e-7 && report.max_error < 1e-5);
 }
 
 /* All that an op may compute comes up, and nothing that its rule refuses. */
