@@ -205,10 +205,10 @@ static void write_tensors(const wick_model *model, const lora_values *from, cons
         const size_t size = (size_t)(rows * columns) * sizeof(float);
         name_module(pair->weight.text, name, sizeof name);
         n += (size_t)snprintf(json + n, sizeof json - n,
-                              "%s\"%s.lora_%c.weight\":{\"dtype\":\"F32\",\"shape\":[%d,%d],"
+                              "%s\"%s.lora_%c%s.weight\":{\"dtype\":\"F32\",\"shape\":[%d,%d],"
                               "\"data_offsets\":[%zu,%zu]}",
-                              i > 0 ? "," : "{", name, i % 2 ? 'B' : 'A', (int)rows, (int)columns,
-                              at, at + size);
+                              i > 0 ? "," : "{", name, i % 2 ? 'B' : 'A',
+                              i / 2 % 2 ? ".default" : "", (int)rows, (int)columns, at, at + size);
         at += size;
     }
     json[n++] = '}';

@@ -4,6 +4,7 @@
 #include "golden/going_back.h"
 
 #include "amount.h"
+#include "llm/speculate.h"
 #include "random_bits.h"
 
 enum { MOST_EVENTS = 160, N_TEXT = 2048, CONTEXT = 256 };
@@ -276,11 +277,131 @@ static void test_refused(void **state) {
     wick_device_close(device);
 }
 
+/* --- What is guessed, and how much of it --- */
+
+static void check_guess(const uint32_t *tokens, uint32_t n, uint32_t length, uint32_t at) {
+    wk_speculation s;
+    wk_speculate_begin(&s, WICK_SPECULATE_AUTO);
+    for (uint32_t i = 1; i <= n; i++) wk_speculate_learn(&s, tokens, i);
+    assert_int_equal(s.length, length);
+    if (length > 0) assert_int_equal(s.at, at);
+}
+
+/* What followed the longest run that the text ends with, of equal ones the latest. */
+static void test_look_up(void **state) {
+    (void)state;
+    static const uint32_t again[] = {1, 2, 3, 1, 2, 3, 9};
+    check_guess(again, 4, 0, 0);
+    check_guess(again, 5, 2, 2);
+    check_guess(again, 6, 3, 3); /* it was right: one more */
+    check_guess(again, 7, 0, 0);
+    check_guess((const uint32_t[]){1, 2, 3, 4, 9, 2, 3, 5, 8, 1, 2, 3}, 12, 3, 3);
+    check_guess((const uint32_t[]){1, 2, 5, 1, 2, 6, 1, 2}, 8, 2, 5);
+    check_guess((const uint32_t[]){7, 7}, 2, 0, 0);
+    check_guess((const uint32_t[]){7, 7, 7}, 3, 2, 2);
+    uint32_t same[40];
+    for (uint32_t i = 0; i < WK_COUNT(same); i++) same[i] = 7;
+    check_guess(same, 32, 31, 31);
+    check_guess(same, 33, 32, 32);
+    check_guess(same, 40, 32, 39);
+}
+
+/* Each length has its own share of right guesses: 2, 4, 8, 16 and 32 tokens begin one. */
+static void test_shares(void **state) {
+    (void)state;
+    static const uint32_t lengths[] = {2, 3, 4, 7, 8, 15, 16, 31, 32};
+    static const uint32_t of_length[] = {0, 0, 1, 1, 2, 2, 3, 3, 4};
+    static const uint32_t tokens[] = {5, 6, 5};
+    for (size_t i = 0; i < WK_COUNT(lengths); i++) {
+        wk_speculation s, before;
+        for (uint32_t is_hit = 0; is_hit < 2; is_hit++) {
+            wk_speculate_begin(&s, WICK_SPECULATE_AUTO);
+            s.length = lengths[i];
+            s.at = is_hit ? 0 : 1;
+            before = s;
+            wk_speculate_learn(&s, tokens, 3);
+            for (uint32_t k = 0; k < WK_GUESS_KINDS; k++) {
+                const bool is_noted = k == of_length[i];
+                assert_true((s.tries[k] != before.tries[k]) == is_noted);
+                assert_true((s.hits[k] > before.hits[k]) == (is_noted && is_hit));
+            }
+        }
+    }
+}
+
+/* Guesses of any length are right so often. */
+static wk_speculation known(wick_speculate mode, float share) {
+    wk_speculation s;
+    wk_speculate_begin(&s, mode);
+    for (uint32_t k = 0; k < WK_GUESS_KINDS; k++) s.hits[k] = share * (s.tries[k] = 100);
+    return s;
+}
+
+static void check_depth(double step_ns, const uint64_t *costs, uint32_t n_beside, uint32_t most,
+                        uint32_t want) {
+    wk_speculation s = known(WICK_SPECULATE_AUTO, 1);
+    uint64_t own[WK_COST_CLASSES];
+    memcpy(own, costs, sizeof own);
+    const uint32_t length = step_ns > 0 ? 0 : 2;
+    assert_int_equal(wk_speculate_depth(&s, length, step_ns, own, n_beside, most), want);
+}
+
+/* As many guesses as give the most tokens for the time, where that is a twentieth more than without
+ * them: costs are those of 1, 2, 4, ... rows. */
+static void test_depth(void **state) {
+    (void)state;
+    static const uint64_t flat[WK_COST_CLASSES] = {100, 100, 100, 100, 100, 100};
+    static const uint64_t steep[WK_COST_CLASSES] = {100, 200, 400, 800, 1600, 3200};
+    static const uint64_t at_bound[WK_COST_CLASSES] = {100, 190, 400, 800, 1600, 3200};
+    static const uint64_t above[WK_COST_CLASSES] = {100, 191, 400, 800, 1600, 3200};
+    static const uint64_t unknown[WK_COST_CLASSES] = {100, 0, 0, 0, 0, 0};
+    static const uint64_t nothing[WK_COST_CLASSES] = {WK_COST_SEEN};
+    static const uint64_t later[WK_COST_CLASSES] = {100, 100, WK_COST_SEEN, 100, 100, 100};
+    check_depth(0, flat, 0, 31, 31);
+    check_depth(0, flat, 0, 5, 5);
+    check_depth(0, flat, 0, 0, 0);
+    check_depth(0, flat, 3, 31, 28);
+    check_depth(0, flat, 15, 31, 16);
+    check_depth(0, flat, 30, 31, 0);
+    check_depth(0, flat, 31, 31, 0);
+    check_depth(0, steep, 0, 31, 0);
+    check_depth(0, at_bound, 0, 31, 1);
+    check_depth(0, above, 0, 31, 0);
+    check_depth(0, unknown, 0, 31, 1); /* tried, and no larger one yet */
+    check_depth(0, later, 0, 31, 3);
+    check_depth(0, nothing, 0, 31, 0);
+    check_depth(90, flat, 0, 31, 31); /* of a draft model, which takes time for each */
+    check_depth(100, flat, 0, 31, 0);
+    for (uint32_t most = 6; most <= 8; most++) { /* where it is not asked what pays */
+        wk_speculation forced = known(WICK_SPECULATE_NGRAM, 0);
+        uint64_t costs[WK_COST_CLASSES] = {0};
+        assert_int_equal(wk_speculate_depth(&forced, 2, 0, costs, 0, most), most < 7 ? most : 7);
+    }
+}
+
+/* What did not pay 128 times is measured again, where the guesses are good enough to pay. */
+static void test_refusals(void **state) {
+    (void)state;
+    for (int is_good = 0; is_good < 2; is_good++) {
+        wk_speculation s = known(WICK_SPECULATE_AUTO, is_good ? 1.0F : 0.0F);
+        uint64_t costs[WK_COST_CLASSES] = {100, 200, 400, 800, 1600, 3200};
+        for (int i = 1; i <= 128; i++) {
+            assert_int_equal(costs[1], 200);
+            assert_int_equal(wk_speculate_depth(&s, 2, 0, costs, 0, 31), 0);
+        }
+        assert_int_equal(costs[0], 100);
+        for (int i = 1; i < WK_COST_CLASSES; i++)
+            assert_int_equal(costs[i], is_good ? WK_COST_SEEN : 100 << i);
+    }
+}
+
 int main(int argc, char **argv) {
     chosen.strict = true; /* of WebGPU: no operation may fall back */
     if (!parse_device(argc, argv, &chosen)) return 2;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_families), cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_look_up),   cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_depth),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_families),  cmocka_unit_test(test_choices),
         cmocka_unit_test(test_no_memory), cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
