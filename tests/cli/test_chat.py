@@ -294,6 +294,8 @@ def test_quoted_lines():
     terminal.type('"""one\r/quit\r"""\r')
     terminal.wait("tokens")
     terminal.wait("> ")
+    terminal.type('"""\r"""\r')  # with nothing in between: no question
+    terminal.wait("> ")
     assert saved(terminal)[0]["content"] == "one\n/quit"
 
 

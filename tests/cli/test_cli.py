@@ -78,7 +78,8 @@ def test_statistics():
         assert word in said, f"{word!r} is not in {said!r}"
     equal(wick(*greedy("-q", n=5)).stderr, b"")
     assert b"exact math" in wick(*greedy("--math", "exact", n=5)).stderr
-    assert "seed" not in said, said
+    for word in ("seed", "plain loops", "fell back"):
+        assert word not in said, said
 
 
 def test_statistics_say_what_was_measured():
@@ -612,6 +613,8 @@ def test_help():
         for letter, name in re.findall(r"^ {2}-(\w), --([a-z0-9-]+)", text.decode(), re.M):
             assert re.fullmatch(LETTERS[letter], name), (command, letter, name)
         assert max(map(len, text.decode().splitlines())) <= 100
+    said = " ".join(succeeds("help", "quantize").decode().split())
+    assert "replace a file that is there already" in said, said
 
 
 if __name__ == "__main__":

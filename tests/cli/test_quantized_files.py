@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -80,6 +81,8 @@ def test_importance():
         Path(text).write_text("Once upon a time there was a girl. " * 50)
         arguments = ["imatrix", MODEL, "-f", text, "-o", matrix, "--length", 64]
         succeeds(*arguments)
+        length = b"imatrix.chunk_size" + struct.pack("<II", 4, 64)  # a u32
+        assert length in Path(matrix).read_bytes()
         fails(1, "is there already", "--force replaces it", arguments=arguments)
         fails(1, "cannot write", "--out",
               arguments=[*arguments[:5], f"{folder}/none/x", *arguments[6:]])

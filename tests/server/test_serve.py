@@ -304,6 +304,8 @@ def test_responses():
         equal([item["type"] for item in answer["output"]], ["message"])
         equal(answer["output"][0]["content"][0]["text"], expected)
         equal(answer["usage"]["output_tokens"], 16)
+        unsaid = server.get("/v1/responses", {**ASKED, "instructions": None})
+        equal(unsaid["usage"]["input_tokens"], answer["usage"]["input_tokens"])
         events = server.named_events("/v1/responses", ASKED)
         equal([e["sequence_number"] for e in events], list(range(len(events))))
         equal("".join(e["delta"] for e in events if e["type"] == "response.output_text.delta"),
@@ -435,10 +437,14 @@ def test_ollama():
         equal((status, list(content)), (400, ["error"]))
 
 
-def test_ollama_thinking():
+def test_ollama_thinks_and_fills_the_context():
     template = "{% for m in messages %}{{ m.content }}{% endfor %}<think>"
     settings = {"options": {"temperature": 0, "num_predict": 8}}
-    with Server("--chat-template", template) as server:
+    with Server("-c", 64, "--chat-template", template) as server:
+        full = server.get("/api/generate", {"prompt": "Once", "raw": True, "stream": False,
+                                            "options": {"temperature": 0}})
+        equal((full["done_reason"], full["prompt_eval_count"] + full["eval_count"] >= 64),
+              ("length", True))
         body = {"messages": USER["messages"], **settings}
         said = server.get("/api/chat", {**body, "stream": False})["message"]
         equal((said["content"], bool(said["thinking"])), ("", True))
@@ -480,6 +486,8 @@ def test_embeddings():
         ids = server.get("/tokenize", {"content": "Once upon a time", "add_special": True})
         equal(server.get(path, {"input": ids["tokens"]})["data"][0]["embedding"], one)
         equal(answer["usage"]["prompt_tokens"] > len(ids["tokens"]), True)
+        with Server("--pooling", "mean") as other:
+            assert other.get(path, {"input": "Once upon a time"})["data"][0]["embedding"] != one
         packed = server.get(path, {"input": [ids["tokens"], [1, 2]], "encoding_format": "base64"})
         bits = base64.b64decode(packed["data"][0]["embedding"])
         floats = struct.unpack(f"<{len(one)}f", bits)
@@ -816,6 +824,10 @@ def test_raw_requests():
         both = send(server, head + b"2\r\nTransfer-Encoding: chunked\r\n\r\n{}")
         assert both.startswith(b"HTTP/1.1 400 "), both
         large = send(server, head + b"99999999999\r\n\r\n{}")
+        assert large.startswith(b"HTTP/1.1 413 "), large
+        body = b"".join(b"%X\r\n%s\r\n" % (size, b" " * size) for size in (1 << 22, 1 << 22, 2))
+        chunks = head[:-16] + b"Transfer-Encoding: chunked\r\n\r\n" + body + b"0\r\n\r\n"
+        large = send(server, chunks)
         assert large.startswith(b"HTTP/1.1 413 "), large
         two = send(server, head + b"2\r\nContent-Length: 3\r\n\r\n{}")
         assert two.startswith(b"HTTP/1.1 400 "), two
