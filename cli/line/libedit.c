@@ -125,7 +125,6 @@ static void set_up(cli_line_reader *reader) {
     reader->history = history_init();
     if (reader->edit == NULL || reader->history == NULL) return;
     history(reader->history, &event, H_SETSIZE, HISTORY_LINES);
-    history(reader->history, &event, H_SETUNIQUE, 1);
     el_set(reader->edit, EL_CLIENTDATA, reader);
     el_set(reader->edit, EL_PROMPT, show_prompt);
     el_set(reader->edit, EL_EDITOR, "emacs");
