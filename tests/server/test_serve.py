@@ -408,6 +408,9 @@ def test_ollama():
     settings = {"options": {"temperature": 0, "num_predict": 16}}
     with Server() as server:
         expected = text_of(server.get(CHAT, USER))
+        parts = [{"type": "text", "text": "Once upon a time"}]  # before the role
+        message = {"content": parts, "role": "user"}
+        equal(text_of(server.get(CHAT, {**USER, "messages": [message]})), expected)
         body = {"model": "tales", "messages": USER["messages"], **settings}
         whole = server.get("/api/chat", {**body, "stream": False})
         equal(whole["message"], {"role": "assistant", "content": expected})
