@@ -329,7 +329,7 @@ static void test_shares(void **state) {
     }
 }
 
-/* Guesses of any length are right so often. */
+/* This share of the guesses of any length is right. */
 static wk_speculation known(wick_speculate mode, float share) {
     wk_speculation s;
     wk_speculate_begin(&s, mode);

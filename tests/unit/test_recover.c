@@ -492,7 +492,7 @@ static void test_public(void **state) {
 }
 
 /* What a device has counted before a loss and after it: all that counts is added up, of three the
- * largest is told, and what there is now is the new one's alone. */
+ * largest is reported, and what there is now is the new one's alone. */
 static void test_sums(void **state) {
     (void)state;
     enum { N = sizeof(wk_backend_stats) / sizeof(uint64_t) };

@@ -284,7 +284,7 @@ static void test_products(void **state) {
         assert_int_equal(verify_as(WK_OP_LINEAR, run_off, is_fast, &report), WICK_ERR_MISMATCH);
         assert_true(is_fast ? report.worst > 0 : report.worst < 1);
     }
-    /* Errors are told in parts of the results' root mean square. */
+    /* Errors are reported in parts of the results' root mean square. */
     if (verify_as(WK_OP_LINEAR, run_slightly_off, true, &report) != WICK_OK)
         fail_msg("%s", report.failure);
     assert_true(report.rms_error > 3e-7 && report.rms_error < 8e-7);
