@@ -23,7 +23,7 @@ SECONDS = 60 if os.environ.get("WICK_TEST_ALL") == "1" else 3
 SEED = int(os.environ.get("WICK_TEST_SEED", random.randrange(1 << 32)))
 MORE_MEMORY = 12 << 20  # bytes that the second half may add: what the allocator has in pieces
 CACHE = ("--cache-limit", "4M")
-SOON = 3  # seconds; 0.1 and 0.2 on a machine that does nothing else
+SOON = 10  # seconds; 0.1 and 0.2 on a machine that does nothing else
 
 
 # ---- Clients ----
