@@ -260,6 +260,19 @@ static void test_matrix_transpose(void **state) {
     wick_scope_end(scope);
 }
 
+static void test_cross(void **state) {
+    wick_device *const device = device_of(state);
+    const float left[] = {1, 2, 3}, right[] = {4, 5, 6};
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const a =
+        wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(3), left, sizeof left);
+    wick_tensor *const b =
+        wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(3), right, sizeof right);
+    ASSERT_FLOATS(wick_retain(wick_cross(a, b, -1)), -3, 6, -3);
+    ASSERT_FLOATS(wick_retain(wick_cross(b, a, 0)), 3, -6, 3);
+    wick_scope_end(scope);
+}
+
 /* All results belong to the caller, and without a scope each is to be released. */
 static void test_unique(void **state) {
     wick_device *const device = device_of(state);
@@ -509,6 +522,7 @@ int main(void) {
         TEST(test_known_counts),
         TEST(test_unique),
         TEST(test_matrix_transpose),
+        TEST(test_cross),
         TEST(test_columns_that_do_not_fit),
         TEST(test_products_with_vectors),
         TEST(test_refusals),

@@ -509,6 +509,18 @@ static void check_prompt(const wick_tokenizer *t, const wk_json *entry, uint32_t
     assert_ids(t, prompt->string, flags, expected, n);
 }
 
+/* The sign of a space is one, also at the end. */
+static void check_signs(const wick_tokenizer *t) {
+    uint32_t signs[8], blanks[8];
+    size_t n_signs, n_blanks;
+    static const char text[] = "a\xe2\x96\x81"
+                               "b\xe2\x96\x81";
+    assert_int_equal(wick_tokenize(t, text, sizeof text - 1, 0, signs, 8, &n_signs), WICK_OK);
+    assert_int_equal(wick_tokenize(t, "a b ", 4, 0, blanks, 8, &n_blanks), WICK_OK);
+    assert_int_equal(n_signs, n_blanks);
+    assert_memory_equal(signs, blanks, n_signs * sizeof *signs);
+}
+
 static void stories_prompt(void **state) {
     (void)state;
     char path[1024];
@@ -523,6 +535,7 @@ static void stories_prompt(void **state) {
     assert_int_equal(wk_json_parse(&arena, (const char *)file.data, file.size, &root, NULL),
                      WICK_OK);
     check_prompt(f.tokenizer, root, ADD);
+    check_signs(f.tokenizer);
     wk_arena_release(&arena);
     free(file.data);
     vocab_fixture_close(&f);
