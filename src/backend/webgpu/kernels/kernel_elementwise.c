@@ -2,6 +2,7 @@
  * compare, gated. Of 64-bit elements only comparisons. */
 #include "backend/webgpu/kernels/strided.h"
 
+#include "core/compiler.h"
 #include "core/dtype.h"
 #include "core/half.h"
 
@@ -50,9 +51,12 @@ static bool unary_scalars(const wk_op *op, uint32_t out[2]) {
     return wk_unary_scalars(op->p.unary.fn, op->view[0].dtype, scalars, out);
 }
 
+static bool is_of_models(wk_unary_fn fn) { return fn <= WK_UNARY_CLAMP; }
+
 static bool accepts_unary(const wk_op *op) {
     uint32_t unused[2];
-    return is_narrow(op) && unary_scalars(op, unused);
+    const bool has_text = WK_OF_TENSORS(true ||) is_of_models(op->p.unary.fn);
+    return has_text && is_narrow(op) && unary_scalars(op, unused);
 }
 
 static int32_t function_of(const wk_program *program) {
@@ -74,13 +78,14 @@ static wick_status encode_unary(wk_encoder *e, const wk_op *op) {
                                      .operands = {"y", "x"},
                                      .constants = {"LANES", "THREADS", "FN"},
                                      .write = write_unary};
-    static const wk_source more = {.name = "unary",
-                                   .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_wide,
-                                             wk_wgsl_trigonometry, wk_wgsl_power,
-                                             wk_wgsl_arctangent, wk_wgsl_unary_more, wk_wgsl_unary},
-                                   .operands = {"y", "x"},
-                                   .constants = {"LANES", "THREADS", "FN"},
-                                   .write = write_unary};
+    WK_OF_TENSORS(static const wk_source more = {.name = "unary",
+                                                 .parts = {wk_wgsl_strided, wk_wgsl_functions,
+                                                           wk_wgsl_wide, wk_wgsl_trigonometry,
+                                                           wk_wgsl_power, wk_wgsl_arctangent,
+                                                           wk_wgsl_unary_more, wk_wgsl_unary},
+                                                 .operands = {"y", "x"},
+                                                 .constants = {"LANES", "THREADS", "FN"},
+                                                 .write = write_unary};)
     static const wk_source integers = {
         .name = "unary",
         .parts = {wk_wgsl_strided, wk_wgsl_unary_integer, wk_wgsl_unary},
@@ -88,7 +93,8 @@ static wick_status encode_unary(wk_encoder *e, const wk_op *op) {
         .constants = {"LANES", "THREADS", "FN"}};
     uint32_t scalars[2];
     (void)unary_scalars(op, scalars);
-    const wk_source *const of_floats = op->p.unary.fn > WK_UNARY_CLAMP ? &more : &floats;
+    const wk_source *of_floats = &floats;
+    WK_OF_TENSORS(if (!is_of_models(op->p.unary.fn)) of_floats = &more;)
     const wk_strided s = {.source = wk_dtype_is_float(op->view[0].dtype) ? of_floats : &integers,
                           .views = {&op->view[0], &op->view[1]},
                           .n = 2,
@@ -110,7 +116,8 @@ const wk_webgpu_kernel wk_webgpu_unary = {
 
 /* The next number depends on its dtype, which shaders do not see. */
 static bool accepts_binary(const wk_op *op) {
-    return is_narrow(op) && op->p.binary != WK_BINARY_NEXTAFTER;
+    const bool has_text = WK_OF_TENSORS(true ||) op->p.binary <= WK_BINARY_MINIMUM;
+    return has_text && is_narrow(op) && op->p.binary != WK_BINARY_NEXTAFTER;
 }
 
 static void write_binary(const wk_program *program, wk_strbuf *out) {
@@ -125,18 +132,20 @@ static wick_status encode_binary(wk_encoder *e, const wk_op *op) {
                                      .operands = {"y", "a", "b"},
                                      .constants = {"LANES", "THREADS", "FN"},
                                      .write = write_binary};
-    static const wk_source more = {.name = "binary",
-                                   .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_arctangent,
-                                             wk_wgsl_division, wk_wgsl_binary_more, wk_wgsl_binary},
-                                   .operands = {"y", "a", "b"},
-                                   .constants = {"LANES", "THREADS", "FN"},
-                                   .write = write_binary};
+    WK_OF_TENSORS(static const wk_source more = {.name = "binary",
+                                                 .parts = {wk_wgsl_strided, wk_wgsl_functions,
+                                                           wk_wgsl_arctangent, wk_wgsl_division,
+                                                           wk_wgsl_binary_more, wk_wgsl_binary},
+                                                 .operands = {"y", "a", "b"},
+                                                 .constants = {"LANES", "THREADS", "FN"},
+                                                 .write = write_binary};)
     static const wk_source integers = {
         .name = "binary",
         .parts = {wk_wgsl_strided, wk_wgsl_binary_integer, wk_wgsl_binary},
         .operands = {"y", "a", "b"},
         .constants = {"LANES", "THREADS", "FN"}};
-    const wk_source *const of_floats = op->p.binary > WK_BINARY_MINIMUM ? &more : &floats;
+    const wk_source *of_floats = &floats;
+    WK_OF_TENSORS(if (op->p.binary > WK_BINARY_MINIMUM) of_floats = &more;)
     const wk_strided s = {.source = wk_dtype_is_float(op->view[0].dtype) ? of_floats : &integers,
                           .views = {&op->view[0], &op->view[1], &op->view[2]},
                           .n = 3,
@@ -177,27 +186,32 @@ static wick_status encode_compare(wk_encoder *e, const wk_op *op) {
         .operands = {"y", "a", "b"},
         .constants = {"LANES", "THREADS", "FN"},
         .write = write_compare};
-    static const wk_source wide = {
-        .name = "compare_wide",
-        .parts = {wk_wgsl_strided, wk_wgsl_compare, wk_wgsl_compare_wide},
-        .operands = {"y", "a", "b"},
-        .constants = {"LANES", "THREADS", "FN", "IS_FLOAT"},
-        .write = write_holds};
+    WK_OF_TENSORS(static const wk_source wide = {
+                      .name = "compare_wide",
+                      .parts = {wk_wgsl_strided, wk_wgsl_compare, wk_wgsl_compare_wide},
+                      .operands = {"y", "a", "b"},
+                      .constants = {"LANES", "THREADS", "FN", "IS_FLOAT"},
+                      .write = write_holds};)
     const wick_dtype dtype = op->view[1].dtype;
     const bool is_float = wk_dtype_is_float(dtype);
-    const wk_strided s = {.source = wk_is_wide(dtype) ? &wide
-                                    : is_float        ? &floats
-                                                      : &integers,
+    const wk_source *source = is_float ? &floats : &integers;
+    WK_OF_TENSORS(if (wk_is_wide(dtype)) source = &wide;)
+    const wk_strided s = {.source = source,
                           .views = {&op->view[0], &op->view[1], &op->view[2]},
                           .n = 3,
                           .constants = {(int32_t)op->p.compare, wk_is_wide(dtype) && is_float}};
     return wk_strided_run(e, &s);
 }
 
+static bool accepts_compare(const wk_op *op) {
+    return WK_OF_TENSORS(true ||) !wk_is_wide(op->view[1].dtype);
+}
+
 const wk_webgpu_kernel wk_webgpu_compare = {
     .base.name = "compare_wgsl",
     .base.code = WK_OP_COMPARE,
     .base.n_tunings = WK_STRIDED_TUNINGS,
+    .base.accepts = accepts_compare,
     .encode = encode_compare,
 };
 

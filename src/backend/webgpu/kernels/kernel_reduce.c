@@ -1,6 +1,7 @@
 /* backend/webgpu/kernels/kernel_reduce.c: sums, means, variances, extremes and their indices. */
 #include "backend/webgpu/kernels/rows.h"
 
+#include "core/compiler.h"
 #include "core/dtype.h"
 #include "core/half.h"
 
@@ -9,7 +10,8 @@
 /* wgsl/reduce.wgsl */
 static bool accepts_reduce(const wk_op *op) {
     const wk_view *const x = wk_src(op, 0);
-    return wk_rows_kind_of(x->dtype) != WK_KIND_NONE && wk_rows_are_countable(x);
+    const bool has_text = WK_OF_TENSORS(true ||) op->p.reduce.fn != WK_REDUCE_VAR;
+    return has_text && wk_rows_kind_of(x->dtype) != WK_KIND_NONE && wk_rows_are_countable(x);
 }
 
 static const wk_source reduce_source = {
@@ -18,11 +20,11 @@ static const wk_source reduce_source = {
     .operands = {"y", "x"},
     .constants = {"THREADS", "LANES", "COLUMNS", "FROM_PARTS", "TO_PARTS", "FN", "KIND"}};
 
-static const wk_source variance_source = {
-    .name = "variance",
-    .parts = {wk_wgsl_rows, wk_wgsl_lanes, wk_wgsl_variance},
-    .operands = {"y", "x"},
-    .constants = {"THREADS", "LANES", "COLUMNS", "FROM_PARTS", "TO_PARTS"}};
+WK_OF_TENSORS(static const wk_source variance_source = {
+                  .name = "variance",
+                  .parts = {wk_wgsl_rows, wk_wgsl_lanes, wk_wgsl_variance},
+                  .operands = {"y", "x"},
+                  .constants = {"THREADS", "LANES", "COLUMNS", "FROM_PARTS", "TO_PARTS"}};)
 
 void wk_rows_own(const wk_op *reduce, const wk_rows *rows, uint32_t part, uint32_t own[4]) {
     /* A mean of numbers that stand for more elements has a correction, too: see segment.c. */
@@ -41,7 +43,9 @@ static wick_status reduce(wk_encoder *e, const wk_op *op, const wk_rows *rows, c
     uint32_t own[4];
     wk_rows_own(op, rows, part, own);
     wk_dispatch d;
-    wk_dispatch_begin(&d, is_variance ? &variance_source : &reduce_source, 0);
+    const wk_source *source = &reduce_source;
+    WK_OF_TENSORS(if (is_variance) source = &variance_source;)
+    wk_dispatch_begin(&d, source, 0);
     int32_t *const constants = d.program.constants + WK_ROWS_CONSTANTS;
     constants[0] = from_parts;
     constants[1] = to_parts;
