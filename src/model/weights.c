@@ -115,7 +115,8 @@ void *wk_model_host_weight(wk_model *model, const wick_file_tensor *tensor) {
 
 /* Weights of a layer that multiply the same x. */
 static const wk_layer_weight side_by_side[][3] = {{WK_ATTN_Q, WK_ATTN_K, WK_ATTN_V},
-                                                  {WK_FFN_GATE, WK_FFN_UP}};
+                                                  {WK_FFN_GATE, WK_FFN_UP},
+                                                  {WK_FFN_GATE_EXPS, WK_FFN_UP_EXPS}};
 
 static const wk_layer_weight *neighbours_of(int id) {
     for (size_t g = 0; g < WK_COUNT(side_by_side); g++)
@@ -147,7 +148,7 @@ static const wick_file_tensor *tensor_of(const wk_model *model, const wick_file_
 }
 
 /* Gives a weight its place beside the others that multiply the same x, where all are of one type
- * and fill their panels. */
+ * and fill their panels. Of experts all gates come first, then all ups. */
 static void put_beside(const wk_model *model, wick_device *device, const wick_file_tensor *tensor,
                        wk_weight_desc *desc) {
     const wk_weight_place at = wk_weight_find(model, tensor->name);
@@ -162,10 +163,11 @@ static void put_beside(const wk_model *model, wick_device *device, const wick_fi
         wk_weight_place of = at;
         of.id = (int)ids[i];
         const wick_shape shape = wk_weight_shape(model, &of);
-        const bool is_matrix = shape.rank == 2 &&
+        const int n_leading = of.id == WK_FFN_GATE_EXPS || of.id == WK_FFN_UP_EXPS; /* experts */
+        const bool is_matrix = shape.rank == n_leading + 2 &&
                                !wk_weight_is_slow(device, other->dtype, &shape) &&
-                               shape.extent[0] % WK_PANEL_ROWS == 0;
-        if (!(at.is_bias ? shape.rank == 1 : is_matrix)) return;
+                               shape.extent[n_leading] % WK_PANEL_ROWS == 0;
+        if (!(at.is_bias ? shape.rank == n_leading + 1 : is_matrix)) return;
         if (made[ids[i]] != NULL) desc->neighbour = made[ids[i]];
         if ((int)ids[i] == at.id) desc->begin = room;
         room += wk_weight_bytes(device, other->dtype, &shape, desc->uses);

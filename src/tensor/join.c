@@ -61,6 +61,7 @@ static bool is_beside(const wk_view *a, const wk_view *b) {
 static bool is_one_product(const wk_op *a, const wk_op *b) {
     const wk_view *const bias_a = wk_src(a, 2), *const bias_b = wk_src(b, 2);
     if (b->code != WK_OP_LINEAR || a->p.linear.fast != b->p.linear.fast) return false;
+    if (wk_dst(a, 0)->rank != 2) return false;
     if (!wk_view_same(wk_src(a, 0), wk_src(b, 0)) || !is_beside(wk_src(a, 1), wk_src(b, 1)))
         return false;
     return bias_a->buf ? bias_b->buf && is_beside(bias_a, bias_b) : !bias_b->buf;
@@ -72,8 +73,7 @@ static bool is_inner(const wk_view *y, wick_tensor *const *outputs, size_t n_out
         if (outputs[i]->view.buf == y->buf) return false;
     uint64_t begin, end;
     wk_view_range(y, &begin, &end);
-    return y->buf->place > 0 && y->rank == 2 && wk_view_is_dense(y) && begin == 0 &&
-           end == y->buf->size;
+    return y->buf->place > 0 && wk_view_is_dense(y) && begin == 0 && end == y->buf->size;
 }
 
 /* Columns [first, first + n) of a matrix of `of` columns, as the only place of what `from` had. */
@@ -214,13 +214,13 @@ static void move_after(wk_plan *plan, size_t from, size_t to) {
 
 /* It is computed by a kernel of its own so far. */
 static bool is_alone(const wk_plan *plan, size_t i) {
-    return plan->kernels[i] && wk_opcode_ops(plan->kernels[i]->code) == 1;
+    return plan->kernels[i] && wk_joint_ops(plan->kernels[i]->code) == 1;
 }
 
 /* Those from i on, if a kernel takes them. */
 static bool join_row(wk_plan *plan, wk_opcode code, size_t i) {
     const wick_device *const device = plan->device;
-    const size_t n = wk_opcode_ops(code);
+    const size_t n = wk_joint_ops(code);
     const wk_kernel *const kernel =
         device->backend->find_joint(device->handle, code, &plan->ops[i]);
     for (size_t k = 0; kernel && k < n; k++) plan->kernels[i + k] = k == 0 ? kernel : NULL;
@@ -242,33 +242,50 @@ static size_t producer_of(const wk_plan *plan, const wk_buffer *buf, wk_opcode c
     return i;
 }
 
-/* The product of which op i, GATED, has both halves. */
-static void find_gated(wk_plan *plan, size_t i, wick_tensor *const *outputs, size_t n_outputs) {
-    const wk_buffer *const buf = wk_src(&plan->ops[i], 0)->buf;
-    const size_t of = producer_of(plan, buf, WK_OP_LINEAR, i);
-    if (of == i || !is_inner(wk_dst(&plan->ops[of], 0), outputs, n_outputs) ||
-        count_uses(plan, buf) != 3)
-        return;
-    if (!may_move(plan, i, of)) return;
+/* Whether what op k makes first is for one reader alone, which reads it n times. */
+static bool is_for_one(const wk_plan *plan, size_t k, size_t n, wick_tensor *const *outputs,
+                       size_t n_outputs) {
+    const wk_view *const y = wk_dst(&plan->ops[k], 0);
+    return is_inner(y, outputs, n_outputs) && count_uses(plan, y->buf) == 1 + n;
+}
+
+/* Moves op i after the op of that code that makes its operand `source`, for it alone, which reads
+ * it n times: that op; i: there is none. */
+static size_t follow(wk_plan *plan, size_t i, int source, wk_opcode code, size_t n,
+                     wick_tensor *const *outputs, size_t n_outputs) {
+    const wk_view *const x = wk_src(&plan->ops[i], source);
+    const size_t of = producer_of(plan, x->buf, code, i);
+    if (of == i || !is_for_one(plan, of, n, outputs, n_outputs) || !may_move(plan, i, of)) return i;
     move_after(plan, i, of);
-    (void)join_row(plan, WK_OPS_GATED, of);
+    return of;
+}
+
+/* Op i after the op that makes its first operand, if a kernel takes both. */
+static void find_pair(wk_plan *plan, size_t i, wk_opcode code, wk_opcode both,
+                      wick_tensor *const *outputs, size_t n_outputs) {
+    const size_t of = follow(plan, i, 0, code, 1, outputs, n_outputs);
+    if (of != i) (void)join_row(plan, both, of);
+}
+
+/* The product of which op i, GATED, has both halves, or both products of experts. */
+static void find_gated(wk_plan *plan, size_t i, wick_tensor *const *outputs, size_t n_outputs) {
+    size_t of = follow(plan, i, 0, WK_OP_LINEAR, 2, outputs, n_outputs);
+    if (of != i) {
+        (void)join_row(plan, WK_OPS_GATED, of);
+        return;
+    }
+    const size_t up = follow(plan, i, 1, WK_OP_LINEAR_EXPERTS, 1, outputs, n_outputs);
+    if (up == i) return;
+    of = producer_of(plan, wk_src(&plan->ops[up + 1], 0)->buf, WK_OP_LINEAR_EXPERTS, up);
+    if (of == up || !is_for_one(plan, of, 1, outputs, n_outputs) || !may_move(plan, up, of)) return;
+    move_after(plan, up, of);
+    if (!may_move(plan, up + 1, of + 1)) return;
+    move_after(plan, up + 1, of + 1);
+    (void)join_row(plan, WK_OPS_EXPERTS_GATED, of);
 }
 
 static bool is_sum(const wk_op *op) {
     return op->code == WK_OP_BINARY && op->p.binary == WK_BINARY_ADD;
-}
-
-/* Moves op i, a sum, after the norm that makes its second operand, for it alone: that norm; i:
- * there is none. */
-static size_t follow_norm(wk_plan *plan, size_t i, wick_tensor *const *outputs, size_t n_outputs) {
-    const wk_view *const term = wk_src(&plan->ops[i], 1);
-    const size_t of = producer_of(plan, term->buf, WK_OP_RMS_NORM, i);
-    if (of == i || !is_inner(wk_dst(&plan->ops[of], 0), outputs, n_outputs) ||
-        !wk_view_same(wk_dst(&plan->ops[of], 0), term) || count_uses(plan, term->buf) != 2 ||
-        !may_move(plan, i, of))
-        return i;
-    move_after(plan, i, of);
-    return of;
 }
 
 /* The norm of op i, a sum. */
@@ -280,7 +297,7 @@ static void find_norm(wk_plan *plan, size_t i, wick_tensor *const *outputs, size
         of++;
     if (of == plan->n_ops || of - i == WINDOW || !may_move(plan, of, i)) return;
     move_after(plan, of, i);
-    const size_t post = follow_norm(plan, i, outputs, n_outputs);
+    const size_t post = follow(plan, i, 1, WK_OP_RMS_NORM, 1, outputs, n_outputs);
     if (post != i && may_move(plan, i + 1, post + 1)) {
         move_after(plan, i + 1, post + 1);
         if (join_row(plan, WK_OPS_NORM_ADD_NORM, post)) return;
@@ -360,6 +377,10 @@ wick_status wk_plan_join(wk_plan *plan, wick_tensor *const *outputs, size_t n_ou
     for (size_t i = 0; i < plan->n_ops; i++) {
         if (!is_alone(plan, i)) continue;
         if (plan->ops[i].code == WK_OP_GATED) find_gated(plan, i, outputs, n_outputs);
+        if (plan->ops[i].code == WK_OP_UNARY)
+            find_pair(plan, i, WK_OP_CAUSAL_CONV, WK_OPS_CONV_SILU, outputs, n_outputs);
+        if (plan->ops[i].code == WK_OP_SOFTMAX)
+            find_pair(plan, i, WK_OP_TOP_K, WK_OPS_TOP_K_SOFTMAX, outputs, n_outputs);
         if (is_sum(&plan->ops[i])) find_norm(plan, i, outputs, n_outputs);
         if (plan->ops[i].code == WK_OP_KV_APPEND) find_heads(plan, i, outputs, n_outputs);
     }

@@ -155,11 +155,13 @@ static bool is_taken(const wk_encoder *e, const wk_buffer *temp) {
     return false;
 }
 
-/* What earlier ops of a plan have needed serves this one, too: they run one after the other. */
+/* What earlier ops of a plan have needed serves this one, too: they run one after the other. But
+ * integers stay. */
 static wk_buffer *find_held(const wk_encoder *e, uint64_t bytes) {
     for (size_t i = 0; i < e->recorder->n_temps; i++) {
         wk_buffer *const temp = e->recorder->temps[i];
-        if (temp->size == bytes && !is_taken(e, temp)) return temp;
+        if (temp->size == bytes && !is_taken(e, temp) && temp != e->recorder->integers.buf)
+            return temp;
     }
     return NULL;
 }
@@ -177,6 +179,21 @@ wick_status wk_encoder_temp(wk_encoder *e, int64_t count, wk_view *out) {
     return WICK_OK;
 }
 
+bool wk_encoder_makes_integers(const wk_encoder *e) { return e->recorder->makes_integers; }
+
+const wk_view *wk_encoder_integers(const wk_encoder *e, const wk_view *x) {
+    const wk_recorder *const recorder = e->recorder;
+    const bool is_there = recorder->integers.buf && wk_view_same(&recorder->quantized, x);
+    return is_there ? &recorder->integers : NULL;
+}
+
+void wk_encoder_keep_integers(wk_encoder *e, const wk_view *x, const wk_view *integers) {
+    assert(is_taken(e, integers->buf));
+    if (e->recorder == &e->dev->recorder) return; /* temporaries end with their op there */
+    e->recorder->quantized = *x;
+    e->recorder->integers = *integers;
+}
+
 wick_status wk_encoder_block(wk_encoder *e, uint64_t size, wk_buffer **out) {
     assert(e->n_temps < WK_MAX_TEMPS);
     WK_TRY(wk_webgpu_alloc_block(e->dev, size, out, e->err));
@@ -186,6 +203,8 @@ wick_status wk_encoder_block(wk_encoder *e, uint64_t size, wk_buffer **out) {
 
 wick_status wk_encoder_end(wk_encoder *e, wick_status status) {
     const bool is_kept = status == WICK_OK && e->recorder != &e->dev->recorder;
+    /* Integers of an op that has failed were not made. */
+    if (!is_kept && is_taken(e, e->recorder->integers.buf)) e->recorder->integers.buf = NULL;
     for (; e->n_temps > 0; e->n_temps--) {
         wk_buffer *const temp = e->temps[e->n_temps - 1];
         if (is_held(e, temp)) continue;

@@ -2,6 +2,7 @@
  * parameters and temporary memory of their own. */
 #include "backend/webgpu/table.h"
 
+#include "backend/webgpu/kernels/linear_wgsl.h"
 #include "backend/webgpu/pace.h"
 #include "backend/webgpu/recorder.h"
 #include "backend/webgpu/segment.h"
@@ -26,24 +27,57 @@ void wk_webgpu_plan_free(wk_backend_device *dev, void *plan) {
     wk_free(dev->heap, p, sizeof *p);
 }
 
+/* --- Preparation --- */
+
+static const wk_webgpu_kernel *as_webgpu(const wk_kernel *kernel) {
+    return (const wk_webgpu_kernel *)(const void *)kernel;
+}
+
+static bool writes_over(const wk_op *op, const wk_view *x) {
+    for (int d = 0; d < op->n_dst; d++)
+        if (wk_view_overlaps(wk_dst(op, d), x)) return true;
+    return false;
+}
+
+/* Whether a product of what ops[i] makes last follows, by a kernel that takes integers. */
+static bool is_multiplied(const wk_op *ops, const wk_kernel *const *kernels, size_t n, size_t i) {
+    enum { WINDOW = 24 };
+    const size_t end = i + wk_joint_ops(kernels[i]->code);
+    const wk_view *const y = wk_dst(&ops[end - 1], 0);
+    for (size_t k = end; k < n && k - end < WINDOW; k++) {
+        if (kernels[k] && as_webgpu(kernels[k])->takes_integers) {
+            const wk_view x = wk_linear_rows(&ops[k]);
+            if (wk_view_same(&x, y)) return true;
+        }
+        if (writes_over(&ops[k], y)) return false;
+    }
+    return false;
+}
+
 wick_status wk_webgpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
                                    const wk_kernel *const *kernels, size_t n, void **out,
                                    wick_error *err) {
     wk_webgpu_plan *const plan = wk_alloc_zeroed(dev->heap, sizeof *plan);
     if (!plan) return wk_fail_memory(err, sizeof *plan, 0, "a plan");
     plan->n_ops = n;
-    wick_status status = wk_recorder_make(dev, &plan->recorder, GROUP_ENTRIES, err);
-    for (size_t i = 0; i < n && status == WICK_OK; i += wk_opcode_ops(kernels[i]->code))
-        status = wk_segment_encode(
-            dev, &plan->recorder, (const wk_webgpu_kernel *)(const void *)kernels[i], &ops[i], err);
+    wk_recorder *const recorder = &plan->recorder;
+    wick_status status = wk_recorder_make(dev, recorder, GROUP_ENTRIES, err);
+    for (size_t i = 0; i < n && status == WICK_OK; i += wk_joint_ops(kernels[i]->code)) {
+        const wk_webgpu_kernel *const kernel = as_webgpu(kernels[i]);
+        wk_recorder_spoil(recorder, &ops[i], wk_joint_ops(kernel->base.code));
+        recorder->makes_integers = kernel->makes_integers && is_multiplied(ops, kernels, n, i);
+        status = wk_segment_encode(dev, recorder, kernel, &ops[i], err);
+    }
     if (status != WICK_OK) {
         wk_webgpu_plan_free(dev, plan);
         return status;
     }
-    wk_recorder_write(dev, &plan->recorder);
+    wk_recorder_write(dev, recorder);
     *out = plan;
     return WICK_OK;
 }
+
+/* --- Replay --- */
 
 /* The commands of one op into the open recording. */
 static wick_status replay_op(wk_backend_device *dev, const wk_gpu_command *commands, size_t n,

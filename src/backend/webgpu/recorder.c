@@ -99,6 +99,13 @@ wick_status wk_recorder_mark(wk_backend_device *dev, wk_recorder *recorder, doub
     return WICK_OK;
 }
 
+void wk_recorder_spoil(wk_recorder *recorder, const wk_op *ops, size_t n) {
+    for (size_t i = 0; recorder->integers.buf && i < n; i++)
+        for (int d = 0; d < ops[i].n_dst; d++)
+            if (wk_view_overlaps(&ops[i].view[d], &recorder->quantized))
+                recorder->integers.buf = NULL;
+}
+
 wk_gpu_command *wk_recorder_next(wk_backend_device *dev, wk_recorder *recorder, wick_error *err) {
     wk_gpu_command *const commands = grown(dev, recorder->commands, recorder->n_commands,
                                            &recorder->capacity, sizeof *commands, err);

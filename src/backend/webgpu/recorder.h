@@ -43,6 +43,8 @@ typedef struct wk_recorder {
     size_t n_marks, mark_capacity;
     wk_buffer **temps;
     size_t n_temps, temp_capacity;
+    bool makes_integers;            /* what is encoded next: see wk_encoder_makes_integers */
+    wk_view quantized, integers;    /* see wk_encoder_keep_integers; no buffer: there are none */
     wk_param_chunk *chunks, *chunk; /* all, and the one that is being filled */
     wk_group_entry *entries;        /* [n_entries] by hash, for commands to come */
     size_t n_entries;
@@ -70,6 +72,8 @@ wick_status wk_recorder_keep(wk_backend_device *dev, wk_recorder *recorder, wk_g
 /* Frees the buffer when it is released. */
 wick_status wk_recorder_hold(wk_backend_device *dev, wk_recorder *recorder, wk_buffer *temp,
                              wick_error *err);
+/* Before ops that write to their destinations. */
+void wk_recorder_spoil(wk_recorder *recorder, const wk_op *ops, size_t n);
 /* Ends an op's commands. */
 wick_status wk_recorder_mark(wk_backend_device *dev, wk_recorder *recorder, double estimate,
                              wick_error *err);

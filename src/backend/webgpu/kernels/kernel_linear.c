@@ -13,7 +13,7 @@ enum {
     PANELS,
     HAS_BIAS,
     FAULT,
-    GATED,
+    IS_GATED,
     WIDTH,
 };
 
@@ -80,32 +80,42 @@ static wick_status pack(wk_encoder *e, const wk_op *op, wk_view *out, wk_linear_
         .constants = {WK_PANEL_CONSTANTS(WK_PANEL_CONSTANT_NAME) "COLUMNS", "PANELS", "HAS_BIAS",  \
                       "FAULT", "GATED", "WIDTH"},                                                  \
     }
-#define SOURCES(main, ...)                                                                         \
+#define PANELS(main, ...)                                                                          \
+    {                                                                                              \
+        [WK_WEIGHT_QUANTS] = SOURCE(panel, main, __VA_ARGS__),                                     \
+        [WK_WEIGHT_FLOATS] = SOURCE(panel_float, main, __VA_ARGS__),                               \
+    }
+#define WEIGHTS(main, ...)                                                                         \
     {                                                                                              \
         [WK_WEIGHT_QUANTS] = SOURCE(panel, main, __VA_ARGS__),                                     \
         [WK_WEIGHT_FLOATS] = SOURCE(panel_float, main, __VA_ARGS__),                               \
         [WK_WEIGHT_RAW] = SOURCE(raw, main, __VA_ARGS__),                                          \
     }
-#define KINDS(main)                                                                                \
+#define KINDS(SOURCES, main, ...)                                                                  \
     {                                                                                              \
-        [WK_LINEAR_ROWS] = SOURCES(main, wk_wgsl_linear_plain, wk_wgsl_linear_rows),               \
-        [WK_LINEAR_EACH] = SOURCES(main, wk_wgsl_linear_plain, wk_wgsl_linear_experts,             \
-                                   wk_wgsl_linear_experts_each),                                   \
-        [WK_LINEAR_SORTED] = SOURCES(main, wk_wgsl_linear_plain, wk_wgsl_linear_experts,           \
-                                     wk_wgsl_linear_experts_sorted),                               \
+        [WK_LINEAR_ROWS] = SOURCES(main, __VA_ARGS__, wk_wgsl_linear_rows),                        \
+        [WK_LINEAR_EACH] =                                                                         \
+            SOURCES(main, __VA_ARGS__, wk_wgsl_linear_experts, wk_wgsl_linear_experts_each),       \
+        [WK_LINEAR_SORTED] =                                                                       \
+            SOURCES(main, __VA_ARGS__, wk_wgsl_linear_experts, wk_wgsl_linear_experts_sorted),     \
     }
-static const wk_source few[][WK_WEIGHT_TEXT_COUNT] = KINDS(linear_few);
-static const wk_source many[][WK_WEIGHT_TEXT_COUNT] = KINDS(linear_tiles);
-#define GATED_SOURCES(main)                                                                        \
-    SOURCES(main, wk_wgsl_linear_rows, wk_wgsl_functions, wk_wgsl_gated, wk_wgsl_linear_gated)
-static const wk_source few_gated[] = GATED_SOURCES(linear_few);
-static const wk_source many_gated[] = GATED_SOURCES(linear_tiles);
+static const wk_source few[][WK_WEIGHT_TEXT_COUNT] =
+    KINDS(WEIGHTS, linear_few, wk_wgsl_linear_plain);
+static const wk_source many[][WK_WEIGHT_TEXT_COUNT] =
+    KINDS(WEIGHTS, linear_tiles, wk_wgsl_linear_plain);
+#define GATED wk_wgsl_functions, wk_wgsl_gated, wk_wgsl_linear_gated
+static const wk_source few_gated[][WK_WEIGHT_TEXT_COUNT] = KINDS(PANELS, linear_few, GATED);
+static const wk_source many_gated[][WK_WEIGHT_TEXT_COUNT] = KINDS(PANELS, linear_tiles, GATED);
 /* Not in pages, which seldom have a driver in software. */
-WK_NOT_IN_PAGES(static const wk_source wide[][WK_WEIGHT_TEXT_COUNT] = KINDS(linear_wide);)
-WK_NOT_IN_PAGES(static const wk_source wide_gated[] = GATED_SOURCES(linear_wide);)
-#undef GATED_SOURCES
+WK_NOT_IN_PAGES(static const wk_source wide[][WK_WEIGHT_TEXT_COUNT] = KINDS(WEIGHTS, linear_wide,
+                                                                            wk_wgsl_linear_plain);)
+WK_NOT_IN_PAGES(static const wk_source wide_gated[][WK_WEIGHT_TEXT_COUNT] = KINDS(PANELS,
+                                                                                  linear_wide,
+                                                                                  GATED);)
+#undef GATED
 #undef KINDS
-#undef SOURCES
+#undef WEIGHTS
+#undef PANELS
 #undef SOURCE
 
 /* How y is shared out to workgroups. */
@@ -114,21 +124,22 @@ typedef struct tiling {
     int64_t rows, columns; /* of a workgroup */
     int64_t panels;        /* of the weight */
     bool is_wide;
-    const wk_op *gated; /* that y goes through, or NULL */
 } tiling;
 
-static tiling wide_tiling(const wk_op *op, tiling t) {
-    const wk_view *const weight = wk_src(op, 1);
-    const int64_t n = weight->extent[weight->rank - 2] / (t.gated ? 2 : 1);
+static tiling wide_tiling(const wk_linear_job *job, tiling t) {
+    const wk_op *const op = &job->op;
+    const wk_view *const y = wk_dst(op, 0);
+    const int64_t n = y->extent[y->rank - 1];
     const int64_t n_panels = n * divide_up(wk_linear_columns(op), t.columns) / WK_PANEL_ROWS;
     while (t.panels > 2 && n_panels / t.panels < ENOUGH_GROUPS) t.panels /= 2;
-    WK_NOT_IN_PAGES(t.source = (t.gated ? wide_gated : wide[wk_linear_kind_of(op)]) +
-                               wk_weight_text_of(weight);)
+    WK_NOT_IN_PAGES(t.source = (job->gated ? wide_gated : wide)[wk_linear_kind_of(op)] +
+                               wk_weight_text_of(wk_src(op, 1));)
     t.rows = t.panels * WK_PANEL_ROWS;
     return t;
 }
 
-static tiling choose_tiling(const wk_encoder *e, const wk_op *op, const wk_op *gated) {
+static tiling choose_tiling(const wk_encoder *e, const wk_linear_job *job) {
+    const wk_op *const op = &job->op;
     const int64_t m = wk_linear_columns(op);
     const wk_linear_kind kind = wk_linear_kind_of(op);
     const wk_weight_text text = wk_weight_text_of(wk_src(op, 1));
@@ -136,26 +147,25 @@ static tiling choose_tiling(const wk_encoder *e, const wk_op *op, const wk_op *g
     if (t->workgroup_bytes > wk_encoder_limits(e)->workgroup_bytes ||
         (t->is_wide && !wk_encoder_has(e, WICK_WEBGPU_SUBGROUPS)))
         t = &tunings[0];
-    const int64_t n_halves = gated ? 2 : 1;
+    const int64_t n_halves = job->gated ? 2 : 1;
     if (m > t->few)
-        return (tiling){.source = gated ? &many_gated[text] : &many[kind][text],
+        return (tiling){.source = job->gated ? &many_gated[kind][text] : &many[kind][text],
                         .rows = TILE_ROWS / n_halves,
                         .columns = t->tile_columns,
-                        .panels = TILE_ROWS / WK_PANEL_ROWS,
-                        .gated = gated};
-    tiling out = {.columns = 1, .panels = t->panels, .is_wide = t->is_wide, .gated = gated};
+                        .panels = TILE_ROWS / WK_PANEL_ROWS};
+    tiling out = {.columns = 1, .panels = t->panels, .is_wide = t->is_wide};
     while (out.columns < m && out.columns < t->few_columns) out.columns *= 2;
-    if (t->is_wide) return wide_tiling(op, out);
+    if (t->is_wide) return wide_tiling(job, out);
     if (out.panels < n_halves) out.panels = n_halves;
-    out.source = gated ? &few_gated[text] : &few[kind][text];
+    out.source = job->gated ? &few_gated[kind][text] : &few[kind][text];
     out.rows = out.panels / n_halves * WK_PANEL_ROWS;
     return out;
 }
 
-static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_view *x,
+static wick_status multiply(wk_encoder *e, const wk_linear_job *job, const wk_view *x,
                             const wk_linear_x *rows, const tiling *t) {
-    const wk_view *const y = wk_dst(t->gated ? t->gated : op, 0), *const weight = wk_src(op, 1);
-    const wk_view *bias = wk_src(op, 2);
+    const wk_op *const op = &job->op;
+    const wk_view *const y = wk_dst(op, 0), *const weight = &job->weight, *bias = &job->bias;
     const bool has_bias = bias->buf != NULL;
     if (!has_bias) bias = y; /* any that is bound */
     wk_linear_tiles tiles;
@@ -172,7 +182,7 @@ static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_view *x,
     d.program.constants[PANELS] = (int32_t)t->panels;
     d.program.constants[HAS_BIAS] = has_bias;
     d.program.constants[FAULT] = (int32_t)op->code + 1;
-    d.program.constants[GATED] = wk_linear_gated_constant(t->gated);
+    d.program.constants[IS_GATED] = wk_linear_gated_constant(job);
     WK_TRY(wk_dispatch_place(e, &d));
     const int64_t n = y->extent[y->rank - 1], k = weight->extent[weight->rank - 1];
     const int64_t row_tiles = divide_up(n, t->rows), groups = row_tiles * tiles.n;
@@ -191,27 +201,41 @@ static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_view *x,
                               bias->stride[bias->rank - 1]};
     for (size_t i = 0; i < WK_COUNT(params); i++) wk_dispatch_u32(&d, (uint32_t)params[i]);
     wk_weight_params(&d, WK_LINEAR_WEIGHT, WK_LINEAR_TABLES);
-    wk_linear_gated_params(&d, t->gated);
+    wk_linear_gated_params(&d, job);
     const wk_linear_x vectors = {.step = rows->step / 4};
     wk_linear_params(e, &d, op, &tiles, &vectors);
     return wk_dispatch_run_n(e, &d, (uint64_t)groups);
 }
 
-static wick_status run(wk_encoder *e, const wk_op *op, const wk_op *gated) {
-    const wk_view *const x = wk_src(op, 0);
-    if (wk_view_count(wk_dst(op, 0)) == 0) return WICK_OK;
+static wick_status run(wk_encoder *e, const wk_op *ops, size_t n) {
+    const wk_view *const x = wk_src(ops, 0);
+    if (wk_view_count(wk_dst(ops, 0)) == 0) return WICK_OK;
+    const wk_linear_job job = wk_linear_job_of(ops, n);
     wk_view packed = *x;
-    wk_linear_x rows = wk_linear_x_of(op);
-    if (!is_of_vectors(x, &rows)) WK_TRY(pack(e, op, &packed, &rows));
-    const tiling t = choose_tiling(e, op, gated);
-    return multiply(e, op, &packed, &rows, &t);
+    wk_linear_x rows = wk_linear_x_of(ops);
+    if (!is_of_vectors(x, &rows)) WK_TRY(pack(e, ops, &packed, &rows));
+    const tiling t = choose_tiling(e, &job);
+    return multiply(e, &job, &packed, &rows, &t);
 }
 
-static wick_status encode(wk_encoder *e, const wk_op *op) { return run(e, op, NULL); }
+static wick_status encode(wk_encoder *e, const wk_op *op) { return run(e, op, 1); }
 
 static bool accepts_gated(const wk_op *ops) { return accepts(ops) && wk_linear_is_gated(ops); }
 
-static wick_status encode_gated(wk_encoder *e, const wk_op *ops) { return run(e, ops, &ops[1]); }
+static wick_status encode_gated(wk_encoder *e, const wk_op *ops) { return run(e, ops, 2); }
+
+static bool accepts_gated_experts(const wk_op *ops) {
+    return accepts(ops) && wk_linear_are_gated_experts(ops);
+}
+
+static wick_status encode_gated_experts(wk_encoder *e, const wk_op *ops) { return run(e, ops, 3); }
+
+const wk_webgpu_kernel wk_webgpu_experts_gated = {
+    .base.name = "experts_gated_wgsl",
+    .base.code = WK_OPS_EXPERTS_GATED,
+    .base.accepts = accepts_gated_experts,
+    .encode = encode_gated_experts,
+};
 
 const wk_webgpu_kernel wk_webgpu_linear_gated = {
     .base.name = "linear_gated_wgsl",

@@ -1,4 +1,5 @@
 /* backend/webgpu/kernels/kernel_norm.c: softmax, root mean square norm and layer norm of rows. */
+#include "backend/webgpu/kernels/norm_sum.h"
 #include "backend/webgpu/kernels/rows.h"
 
 #include "core/half.h"
@@ -64,11 +65,13 @@ static const wk_source norm[2] = {
 };
 
 static wick_status run_norm(wk_encoder *e, const wk_op *op, bool by_subgroups) {
+    const uint32_t needs = by_subgroups ? WICK_WEBGPU_SUBGROUPS : 0;
     if (wk_view_count(wk_dst(op, 0)) == 0) return WICK_OK;
+    if (wk_norm_makes_integers(e, op)) return wk_norm_encode_integers(e, op, needs);
     const wk_rows rows = rows_of_last(op);
     uint32_t own[4] = {wk_f32_bits((float)op->p.norm.eps)};
     wk_dispatch d;
-    wk_dispatch_begin(&d, &norm[by_subgroups], by_subgroups ? WICK_WEBGPU_SUBGROUPS : 0);
+    wk_dispatch_begin(&d, &norm[by_subgroups], needs);
     int32_t *const constants = d.program.constants + WK_ROWS_CONSTANTS;
     constants[0] = op->code == WK_OP_RMS_NORM;
     if (by_subgroups) constants[3] = (int32_t)wk_encoder_subgroup(e);
@@ -102,6 +105,7 @@ const wk_webgpu_kernel wk_webgpu_rms_norm = {
     .base.code = WK_OP_RMS_NORM,
     .base.n_tunings = WK_ROWS_TUNINGS,
     .base.accepts = accepts_floats,
+    .makes_integers = true,
     .encode = encode_norm,
 };
 
@@ -128,6 +132,7 @@ const wk_webgpu_kernel wk_webgpu_rms_norm_subgroups = {
     .base.needs = WICK_WEBGPU_SUBGROUPS,
     .base.n_tunings = WK_ROWS_TUNINGS,
     .base.accepts = accepts_floats,
+    .makes_integers = true,
     .encode = encode_norm_subgroups,
 };
 

@@ -24,27 +24,39 @@ static void add_batch(wk_dispatch *d, const wk_batch_layout *batch, uint32_t fir
 /* --- causal_conv --- */
 
 enum { CONV_BATCH = 5, CONV_FAULT };
+enum { CONV_SILU = 2 }; /* constant */
 
 static bool accepts_conv(const wk_op *op) { return wk_dst(op, 1)->extent[1] <= MAX_BEFORE; }
 
-static wick_status encode_conv(wk_encoder *e, const wk_op *op) {
-    static const wk_source source = {
-        .name = "causal_conv",
-        .parts = {wk_wgsl_causal_conv},
-        .operands = {"y", "state", "x", "weight", "bias", "batch", "fault"},
-        .constants = {"BEFORE", "HAS_BIAS"}};
-    const wk_view *const y = wk_dst(op, 0), *const state = wk_dst(op, 1),
+static void write_finished(const wk_program *program, wk_strbuf *out) {
+    const bool is_silu = program->constants[CONV_SILU] != 0;
+    wk_strbuf_format(out, "fn finished(x: f32) -> f32 { return %s; }\n",
+                     is_silu ? "or_nan(x, silu(x))" : "x");
+}
+
+/* silu: the op after it, or NULL. */
+static wick_status run_conv(wk_encoder *e, const wk_op *op, const wk_op *silu) {
+#define SOURCE(...)                                                                                \
+    {.name = "causal_conv",                                                                        \
+     .parts = {wk_wgsl_causal_conv, __VA_ARGS__},                                                  \
+     .operands = {"y", "state", "x", "weight", "bias", "batch", "fault"},                          \
+     .constants = {"BEFORE", "HAS_BIAS", "IS_SILU"},                                               \
+     .write = write_finished}
+    static const wk_source sources[2] = {SOURCE(NULL), SOURCE(wk_wgsl_functions)};
+#undef SOURCE
+    const wk_view *const y = wk_dst(silu ? silu : op, 0), *const state = wk_dst(op, 1),
                          *const bias = wk_src(op, 2);
     const wk_batch_layout *const batch = &op->p.conv.batch;
     if (wk_view_count(y) == 0) return WICK_OK;
     const uint64_t n_blocks = ((uint64_t)y->extent[1] + THREADS - 1) / THREADS;
     const uint64_t n_groups = n_blocks * (batch->n_sequences + UINT64_C(1));
     wk_dispatch d;
-    wk_dispatch_begin(&d, &source, 0);
+    wk_dispatch_begin(&d, &sources[silu != NULL], 0);
     d.program.constants[0] = (int32_t)state->extent[1];
     d.program.constants[1] = bias->buf != NULL;
+    d.program.constants[CONV_SILU] = silu != NULL;
     for (int i = 0; i < CONV_BATCH; i++)
-        wk_dispatch_bind(&d, i, &op->view[i], WK_FORM_ELEMENTS, i < op->n_dst);
+        wk_dispatch_bind(&d, i, i == 0 ? y : &op->view[i], WK_FORM_ELEMENTS, i < op->n_dst);
     if (!bias->buf) wk_dispatch_bind(&d, 4, wk_src(op, 0), WK_FORM_ELEMENTS, false); /* is named */
     wk_dispatch_bind(&d, CONV_BATCH, wk_src(op, 3), WK_FORM_WORDS, false);
     wk_dispatch_bind(&d, CONV_FAULT, wk_encoder_fault(e), WK_FORM_WORDS, true);
@@ -65,6 +77,25 @@ static wick_status encode_conv(wk_encoder *e, const wk_op *op) {
     wk_dispatch_u32(&d, (uint32_t)op->code + 1);
     return wk_dispatch_run_n(e, &d, n_groups);
 }
+
+static wick_status encode_conv(wk_encoder *e, const wk_op *op) { return run_conv(e, op, NULL); }
+
+static bool accepts_conv_silu(const wk_op *ops) {
+    return accepts_conv(ops) && ops[1].p.unary.fn == WK_UNARY_SILU &&
+           wk_view_same(wk_src(&ops[1], 0), wk_dst(&ops[0], 0)) &&
+           wk_dst(&ops[0], 0)->dtype == WICK_F32 && wk_dst(&ops[1], 0)->dtype == WICK_F32;
+}
+
+static wick_status encode_conv_silu(wk_encoder *e, const wk_op *ops) {
+    return run_conv(e, ops, &ops[1]);
+}
+
+const wk_webgpu_kernel wk_webgpu_conv_silu = {
+    .base.name = "conv_silu_wgsl",
+    .base.code = WK_OPS_CONV_SILU,
+    .base.accepts = accepts_conv_silu,
+    .encode = encode_conv_silu,
+};
 
 const wk_webgpu_kernel wk_webgpu_causal_conv = {
     .base.name = "causal_conv_wgsl",

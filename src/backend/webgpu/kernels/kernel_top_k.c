@@ -2,9 +2,19 @@
  * they keep, until one tile is left. */
 #include "backend/webgpu/kernels/rows.h"
 
+#include "core/half.h"
+
+#include <math.h>
+
 /* Elements of the largest tile: 8 bytes each in shared memory. Half of them at most are kept, where
  * there are several tiles: each dispatch leaves half of its candidates or fewer. */
-enum { MOST_TILE = 1024, LEAST_TILE = 64, MOST_KEPT = MOST_TILE / 2, MOST_THREADS = 256 };
+enum {
+    MOST_TILE = 1024,
+    LEAST_TILE = 64,
+    MOST_KEPT = MOST_TILE / 2,
+    MOST_THREADS = 256,
+    MOST_SOFTMAX = 16
+};
 
 static bool accepts_top_k(const wk_op *op) {
     const wk_view *const x = wk_src(op, 0), *const values = wk_dst(op, 0);
@@ -23,19 +33,23 @@ static uint32_t tile_of(uint32_t n) {
 typedef struct pass {
     wk_rows rows;
     const wk_view *from, *to; /* candidates, or NULL */
+    const wk_op *softmax;     /* of the values, or NULL */
 } pass;
 
 static wick_status run(wk_encoder *e, const wk_op *op, const pass *p) {
-    static const wk_source source = {
-        .name = "top_k",
-        .parts = {wk_wgsl_rows, wk_wgsl_bitonic, wk_wgsl_top_k},
-        .operands = {"y", "x", "z", "c"},
-        .constants = {"THREADS", "LANES", "COLUMNS", "FROM_PARTS", "TO_PARTS", "TILE"}};
-    const wk_view *const values = wk_dst(op, 0), *const indices = wk_dst(op, 1),
-                         *const x = wk_src(op, 0);
+#define SOURCE(...)                                                                                \
+    {.name = "top_k",                                                                              \
+     .parts = {wk_wgsl_rows, wk_wgsl_bitonic, wk_wgsl_top_k, __VA_ARGS__},                         \
+     .operands = {"y", "x", "z", "c"},                                                             \
+     .constants = {"THREADS", "LANES", "COLUMNS", "FROM_PARTS", "TO_PARTS", "TILE"}}
+    static const wk_source sources[2] = {SOURCE(wk_wgsl_top_k_values),
+                                         SOURCE(wk_wgsl_functions, wk_wgsl_top_k_softmax)};
+#undef SOURCE
+    const wk_view *const values = wk_dst(p->softmax ? p->softmax : op, 0),
+                         *const indices = wk_dst(op, 1), *const x = wk_src(op, 0);
     const int last = x->rank - 1;
     wk_dispatch d;
-    wk_dispatch_begin(&d, &source, 0);
+    wk_dispatch_begin(&d, &sources[p->softmax != NULL], 0);
     int32_t *const constants = d.program.constants + WK_ROWS_CONSTANTS;
     constants[0] = p->from != NULL;
     constants[1] = p->to != NULL;
@@ -46,7 +60,7 @@ static wick_status run(wk_encoder *e, const wk_op *op, const pass *p) {
     wk_dispatch_bind(&d, 2, p->to ? p->to : indices, WK_FORM_ELEMENTS, true);
     wk_dispatch_bind(&d, 3, p->from ? p->from : x, WK_FORM_ELEMENTS, false);
     const uint32_t own[] = {(uint32_t)values->extent[last], (uint32_t)values->stride[last],
-                            (uint32_t)indices->stride[last], 0};
+                            (uint32_t)indices->stride[last], wk_f32_bits(NAN)};
     return wk_rows_run(e, &d, &p->rows, own);
 }
 
@@ -88,6 +102,29 @@ static wick_status encode_top_k(wk_encoder *e, const wk_op *op) {
     p.to = NULL;
     return run(e, op, &p);
 }
+
+/* A row in one tile; of values that one thread would sum. */
+static bool accepts_softmax(const wk_op *ops) {
+    const wk_view *const x = wk_src(ops, 0), *const kept = wk_dst(ops, 0);
+    const wk_view *const y = wk_dst(&ops[1], 0);
+    return accepts_top_k(ops) && x->dtype == WICK_F32 && x->extent[x->rank - 1] <= MOST_TILE &&
+           kept->extent[kept->rank - 1] <= MOST_SOFTMAX && wk_view_same(kept, wk_src(&ops[1], 0)) &&
+           kept->dtype == WICK_F32 && y->dtype == WICK_F32 && !ops[1].p.softmax.is_log;
+}
+
+static wick_status encode_softmax(wk_encoder *e, const wk_op *ops) {
+    const wk_view *const y = wk_dst(&ops[1], 0), *const x = wk_src(ops, 0);
+    pass p = {.rows = wk_rows_of_two(y, wk_dst(ops, 1), x, x->rank - 1), .softmax = &ops[1]};
+    set_tiles(&p.rows, p.rows.n);
+    return run(e, ops, &p);
+}
+
+const wk_webgpu_kernel wk_webgpu_top_k_softmax = {
+    .base.name = "top_k_softmax_wgsl",
+    .base.code = WK_OPS_TOP_K_SOFTMAX,
+    .base.accepts = accepts_softmax,
+    .encode = encode_softmax,
+};
 
 const wk_webgpu_kernel wk_webgpu_top_k = {
     .base.name = "top_k_wgsl",

@@ -41,6 +41,15 @@ wk_linear_x wk_linear_x_of(const wk_op *op) {
     return (wk_linear_x){wk_view_rows(x), x->extent[1], x->stride[0], x->stride[1]};
 }
 
+wk_view wk_linear_rows(const wk_op *op) {
+    wk_view x = *wk_src(op, 0);
+    if (x.rank == 2 || !is_shared(&x)) return x;
+    x.rank = 2;
+    x.extent[1] = x.extent[2];
+    x.stride[1] = x.stride[2];
+    return x;
+}
+
 wk_linear_x wk_linear_x_packed(const wk_op *op, int64_t stride) {
     const wk_linear_x x = wk_linear_x_of(op);
     return (wk_linear_x){x.n, x.u, x.u * stride, x.u > 1 ? stride : 0};
@@ -111,13 +120,71 @@ bool wk_linear_is_gated(const wk_op *ops) {
            up->stride[1] == y->stride[1] && up->stride[0] == y->stride[0];
 }
 
-int32_t wk_linear_gated_constant(const wk_op *gated) {
-    return gated ? (int32_t)gated->p.gated.fn + 1 : 0;
+/* Bytes of an expert's matrix, of its bias. */
+static uint64_t expert_bytes(const wk_view *view) {
+    if (view->layout == WK_LAYOUT_RAW) return (uint64_t)view->stride[0] * sizeof(float);
+    return (uint64_t)(view->extent[1] / WK_PANEL_ROWS *
+                      wk_panel_bytes((wk_layout)view->layout, view->extent[2]));
 }
 
-void wk_linear_gated_params(wk_dispatch *d, const wk_op *gated) {
-    wk_dispatch_f32(d, gated ? (float)gated->p.gated.alpha : 0);
-    wk_dispatch_f32(d, gated ? (float)gated->p.gated.limit : 0);
+/* How many experts further `up` lies in the buffer of both. */
+static int64_t experts_between(const wk_view *gate, const wk_view *up) {
+    return (int64_t)((up->offset - gate->offset) / expert_bytes(gate));
+}
+
+static bool is_further(const wk_view *gate, const wk_view *up) {
+    return gate->buf == up->buf && gate->dtype == up->dtype && gate->layout == up->layout &&
+           wk_view_same_shape(gate, up) && up->offset >= gate->offset &&
+           (up->offset - gate->offset) % expert_bytes(gate) == 0;
+}
+
+static bool has_further_bias(const wk_view *gate, const wk_view *up) {
+    if (!gate->buf || !up->buf) return gate->buf == up->buf;
+    return gate->dtype == WICK_F32 && gate->stride[1] == 1 && gate->stride[0] > 0 &&
+           up->stride[1] == 1 && up->stride[0] == gate->stride[0] && is_further(gate, up);
+}
+
+bool wk_linear_are_gated_experts(const wk_op *ops) {
+    const wk_op *const gate = &ops[0], *const up = &ops[1], *const gated = &ops[2];
+    const wk_view *const weight = wk_src(gate, 1);
+    return weight->layout != WK_LAYOUT_RAW && wk_dst(gate, 0)->dtype == WICK_F32 &&
+           wk_dst(gated, 0)->dtype == WICK_F32 && gate->p.linear.fast == up->p.linear.fast &&
+           wk_view_same(wk_src(gate, 0), wk_src(up, 0)) &&
+           wk_view_same(wk_src(gate, 3), wk_src(up, 3)) && is_further(weight, wk_src(up, 1)) &&
+           has_further_bias(wk_src(gate, 2), wk_src(up, 2)) &&
+           wk_view_same(wk_src(gated, 0), wk_dst(gate, 0)) &&
+           wk_view_same(wk_src(gated, 1), wk_dst(up, 0));
+}
+
+wk_linear_job wk_linear_job_of(const wk_op *ops, size_t n) {
+    wk_linear_job job = {.gated = n > 1 ? &ops[n - 1] : NULL, .up = n > 2 ? &ops[1] : NULL};
+    wk_op_copy(&job.op, ops);
+    job.weight = *wk_src(ops, 1);
+    job.bias = *wk_src(ops, 2);
+    if (job.gated) job.op.view[0] = *wk_dst(job.gated, 0);
+    if (!job.up) return job;
+    job.weight.extent[0] += experts_between(&job.weight, wk_src(job.up, 1));
+    if (job.bias.buf) job.bias.extent[0] += experts_between(&job.bias, wk_src(job.up, 2));
+    return job;
+}
+
+int32_t wk_linear_gated_constant(const wk_linear_job *job) {
+    return job->gated ? (int32_t)job->gated->p.gated.fn + 1 : 0;
+}
+
+void wk_linear_gated_params(wk_dispatch *d, const wk_linear_job *job) {
+    const int64_t n = wk_dst(&job->op, 0)->extent[wk_dst(&job->op, 0)->rank - 1];
+    int64_t panels = n / WK_PANEL_ROWS, rows = n;
+    if (job->up) {
+        panels *= experts_between(wk_src(&job->op, 1), wk_src(job->up, 1));
+        rows = job->bias.buf
+                   ? experts_between(wk_src(&job->op, 2), wk_src(job->up, 2)) * job->bias.stride[0]
+                   : 0;
+    }
+    wk_dispatch_f32(d, job->gated ? (float)job->gated->p.gated.alpha : 0);
+    wk_dispatch_f32(d, job->gated ? (float)job->gated->p.gated.limit : 0);
+    wk_dispatch_u32(d, (uint32_t)panels);
+    wk_dispatch_u32(d, (uint32_t)rows);
 }
 
 /* --- The product --- */

@@ -26,6 +26,8 @@ typedef struct wk_linear_x {
 } wk_linear_x;
 
 wk_linear_x wk_linear_x_of(const wk_op *op);
+/* x without what repeats its rows: [m, k] where all u share one. */
+wk_view wk_linear_rows(const wk_op *op);
 /* How they lie once they follow each other. */
 wk_linear_x wk_linear_x_packed(const wk_op *op, int64_t stride);
 
@@ -51,9 +53,21 @@ enum {
 /* Of WK_OPS_GATED: whether the product's weight is two halves of whole panels, its rows plain ones,
  * and gated a function of these halves of y. */
 bool wk_linear_is_gated(const wk_op *ops);
-/* The constant GATED, and the parameters alpha and limit; gated NULL: there is no such op. */
-int32_t wk_linear_gated_constant(const wk_op *gated);
-void wk_linear_gated_params(wk_dispatch *d, const wk_op *gated);
+/* Of WK_OPS_EXPERTS_GATED: whether the second product's weight and bias lie after the first's in
+ * their buffers. */
+bool wk_linear_are_gated_experts(const wk_op *ops);
+/* A product, and what becomes of it. */
+typedef struct wk_linear_job {
+    wk_op op;             /* the product, with the y that is written at last */
+    const wk_op *gated;   /* what its sums go through, or NULL */
+    const wk_op *up;      /* the product for the second operand of that; NULL: its second half */
+    wk_view weight, bias; /* of the product, up to those of `up` */
+} wk_linear_job;
+/* ops: a product; the ops of WK_OPS_GATED, of WK_OPS_EXPERTS_GATED. */
+wk_linear_job wk_linear_job_of(const wk_op *ops, size_t n);
+/* The constant GATED, and the parameters from alpha to second_row. */
+int32_t wk_linear_gated_constant(const wk_linear_job *job);
+void wk_linear_gated_params(wk_dispatch *d, const wk_linear_job *job);
 
 /* Sorts the rows where they must be. */
 wick_status wk_linear_make_tiles(wk_encoder *e, const wk_op *op, int64_t columns,

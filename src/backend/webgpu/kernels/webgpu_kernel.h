@@ -9,16 +9,18 @@
 #define WK_BACKEND_WEBGPU_KERNELS_WEBGPU_KERNEL_H
 
 #include "backend/backend.h"
+#include "backend/joint.h"
 #include "backend/webgpu/gpu/gpu.h"
 #include "backend/webgpu/kernels/wgsl.h"
 #include "core/compiler.h"
 #include "quant/block.h"
 
 enum {
-    WK_MAX_CONSTANTS = 25,
+    WK_MAX_CONSTANTS = 26,
     WK_MAX_BINDINGS = 8,      /* of core WebGPU */
     WK_PROGRAM_OPERANDS = 12, /* of which several may share a binding */
     WK_PARAM_WORDS = WK_GPU_PARAM_BYTES / 4,
+    WK_INTEGER_WORDS = 20, /* of a block of 32 elements, wgsl/quantize.wgsl */
 };
 
 /* How a program sees an operand NAME, by fn load_NAME(i: u32) -> V and, where it is written,
@@ -42,7 +44,7 @@ typedef enum wk_form {
 typedef struct wk_program wk_program;
 typedef struct wk_source {
     const char *name;
-    const char *parts[8];                          /* of the text, NULL after the last */
+    const char *parts[10];                         /* of the text, NULL after the last */
     const char *operands[WK_PROGRAM_OPERANDS + 1]; /* names, NULL at the end */
     const char *constants[WK_MAX_CONSTANTS + 1];   /* names of consts of type i32 */
     /* Writes what follows the parts, by the program's constants; NULL: nothing. */
@@ -104,6 +106,13 @@ wick_status wk_encoder_temp(wk_encoder *e, int64_t count, wk_view *out);
  * for. */
 wick_status wk_encoder_tables(wk_encoder *e, int64_t n, void (*write)(uint32_t *words),
                               const wk_view **out);
+/* Whether products of the op's last result follow that will ask for its integers. */
+bool wk_encoder_makes_integers(const wk_encoder *e);
+/* Rows of x that an earlier dispatch of the plan has made integers (wgsl/quantize.wgsl), and
+ * nothing has changed since; NULL: none has. */
+const wk_view *wk_encoder_integers(const wk_encoder *e, const wk_view *x);
+/* That it has: a temporary of this op, which stays until the next one takes its place. */
+void wk_encoder_keep_integers(wk_encoder *e, const wk_view *x, const wk_view *integers);
 /* WICK_ERR_UNSUPPORTED with a sentence that begins with the op's name. */
 wick_status wk_encoder_refuse(const wk_encoder *e, const char *why);
 /* One u32: kernels that meet an index out of range store the opcode plus 1. */
@@ -123,6 +132,9 @@ typedef struct wk_webgpu_kernel {
     wk_kernel base;           /* needs: WICK_WEBGPU_* */
     bool takes_rows;          /* minds wk_encoder_rows */
     uint8_t processor_tuning; /* that drivers in software take, unless another one is kept */
+    /* Can leave its last result as integers, too; multiplies integers that it makes of its first
+     * source. */
+    bool makes_integers, takes_integers;
     /* Bytes of its largest temporary, which must fit a block; NULL: none outgrows its operands. */
     uint64_t (*temp_bytes)(const wk_op *op);
     wick_status (*encode)(wk_encoder *e, const wk_op *op);

@@ -1,6 +1,6 @@
 // Causal depthwise convolution with the inputs before the batch in a state. A thread takes one
 // channel through the rows of one sequence; the threads of the sequence after the last one take the
-// padding rows and the faulty ones.
+// padding rows and the faulty ones. What becomes of a sum, finished(), is written behind this text.
 struct Params {
     y: vec4<u32>,      // strides of [row, channel]; first
     x: vec4<u32>,
@@ -45,7 +45,7 @@ fn convolve(sequence: u32, slot: u32, channel: u32) {
             sum = fma(before[j], load_weight(taps + u32(j) * params.weight.y), sum);
         }
         sum = fma(x, load_weight(taps + u32(BEFORE) * params.weight.y), sum);
-        store_y(y_at(row, channel), sum);
+        store_y(y_at(row, channel), finished(sum));
         for (var j = 0; j + 1 < BEFORE; j++) { before[j] = before[j + 1]; }
         before[BEFORE - 1] = x;
     }

@@ -12,7 +12,8 @@ struct Params {
     weight: u32, panel_stride: u32,   // of panels, in vec4
     weight_row: u32, weight_element: u32,
     tables: u32,
-    alpha: f32, limit: f32,           // of linear_gated.wgsl
+    alpha: f32, limit: f32,           // of linear_gated.wgsl, and from a gate to its up in
+    second_panel: u32, second_row: u32, // panels of the weight and elements of the bias
     // Of linear_experts alone.
     u: u32, x_step: u32, y_step: u32,
     expert_stride: u32, bias_row: u32,
@@ -58,5 +59,5 @@ fn store_sum(column: u32, row: u32, sum: f32) {
 fn store_pair(column: u32, row: u32, gate: f32, up: f32) {
     if (column >= column_end() || row >= params.n) { return; }
     store_y(params.y + y_place(column) + row * params.y_element,
-            joined(with_bias(row, gate), with_bias(row + params.n, up)));
+            joined(with_bias(row, gate), with_bias(row + params.second_row, up)));
 }

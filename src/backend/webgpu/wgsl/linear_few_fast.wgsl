@@ -16,11 +16,11 @@ fn add_slice(panel: u32, quad: u32, first_block: u32, column: u32) -> array<vec4
         var second = first;
         if (HAS_HALVES) { second = centred_scale(panel, quad, block, 1u); }
         for (var c = 0u; c < u32(COLUMNS); c++) {
-            let at = params.x + (block * params.m + x_place(column + c)) * X_VECTORS;
-            let x = load_x(at + 4u);
+            let at = (block * params.m + x_place(column + c)) * X_VECTORS;
+            let x = x_vector(at + 4u);
             var sums = Sums();
             for (var p = 0u; p < planes_of(x); p++) {
-                sums = add_plane(sums, &w, load_x(at + 2u * p), load_x(at + 2u * p + 1u));
+                sums = add_plane(sums, &w, x_vector(at + 2u * p), x_vector(at + 2u * p + 1u));
             }
             totals[c] += sums_by_scale(sums, first, second, x);
         }
@@ -34,6 +34,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let index = group.y * groups.x + group.x;
     if (index >= params.groups) { return; }
     weight_begin(local);
+    begin_x(local);
     let panel = index % params.row_tiles;
     let tile = tile_of(index / params.row_tiles, u32(COLUMNS), local);
     if (tile.first == tile.end) { return; }

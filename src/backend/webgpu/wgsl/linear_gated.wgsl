@@ -9,4 +9,4 @@ fn joined(gate: f32, up: f32) -> f32 {
     }
 }
 
-fn second_half(panel: u32) -> u32 { return panel + params.n / 16u; }
+fn second_half(panel: u32) -> u32 { return panel + params.second_panel; }

@@ -1,5 +1,6 @@
 // A workgroup for each row: sum = residual + x, and y = sum / sqrt(mean(sum^2) + eps) * weight; with
-// HAS_POST x is x / sqrt(mean(x^2) + post_eps) * post first. Sums are made in the order of norm.wgsl.
+// HAS_POST x is x / sqrt(mean(x^2) + post_eps) * post first; without HAS_SUM sum is x. Sums are
+// made in the order of norm.wgsl. What becomes of y then: norm_floats.wgsl, norm_integers.wgsl.
 struct Params {
     first: vec4<u32>,                 // sum, y, x, residual
     row: vec4<u32>,                   // from one row to the next
@@ -7,6 +8,7 @@ struct Params {
     post: u32, post_element: u32,
     n: u32, n_rows: u32,
     eps: f32, post_eps: f32,
+    q: u32,
 }
 
 struct Place { local: u32, lane: u32 }
@@ -57,8 +59,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
                 term *= factor;
                 term *= load_post(params.post + k[j] * params.post_element);
             }
-            sums[j] = load_residual(at.w + k[j]) + term;
-            store_sum(at.x + k[j], sums[j]);
+            if (HAS_SUM == 1) {
+                term = load_residual(at.w + k[j]) + term;
+                store_sum(at.x + k[j], term);
+            }
+            sums[j] = term;
         }
         squares += sums * sums;
     }
@@ -66,10 +71,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     for (var i = local; i < params.n; i += 4u * u32(LANES)) {
         let k = four(i);
         for (var j = 0u; j < 4u && k[j] < params.n; j++) {
-            var y = load_sum(at.x + k[j]); // the thread's own
+            var y = 0.0;
+            if (HAS_SUM == 1) {
+                y = load_sum(at.x + k[j]); // the thread's own
+            } else {
+                y = load_x(at.z + k[j]);
+            }
             y *= factor;
             y *= load_weight(params.weight + k[j] * params.weight_element);
             store_y(at.y + k[j], y);
         }
     }
+    finish(row, local);
 }

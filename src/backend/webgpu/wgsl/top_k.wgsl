@@ -2,6 +2,7 @@
 // a tile every part gives k candidates (TO_PARTS), which are the elements of the next dispatch
 // (FROM_PARTS). y: values, or candidates; z: indices.
 // A candidate is an element's place in the order of floats, NaN above all, and its index.
+// The value for element i, result(), is in the text behind this one.
 // own: k, and the strides of values and indices along the row.
 fn comes_before(a: vec2<u32>, b: vec2<u32>) -> bool {
     return a.x > b.x || (a.x == b.x && a.y < b.y);
@@ -23,7 +24,7 @@ fn store_result(p: Place, i: u32) {
         store_y(at, bitcast<V_y>(tile[i].x));
         store_y(at + 1u, bitcast<V_y>(tile[i].y));
     } else {
-        store_y(p.y + i * params.own.y, bitcast<V_y>(load_element(p, tile[i].y)));
+        store_y(p.y + i * params.own.y, result(p, i));
         store_z(p.z + i * params.own.z, bitcast<V_z>(tile[i].y));
     }
 }

@@ -1,0 +1,12 @@
+/* backend/webgpu/kernels/norm_sum.h: norms whose results products take as integers, too. */
+#ifndef WK_BACKEND_WEBGPU_KERNELS_NORM_SUM_H
+#define WK_BACKEND_WEBGPU_KERNELS_NORM_SUM_H
+
+#include "backend/webgpu/kernels/webgpu_kernel.h"
+
+/* Whether this root mean square norm is to leave integers, and can. */
+bool wk_norm_makes_integers(const wk_encoder *e, const wk_op *norm);
+/* needs: WICK_WEBGPU_SUBGROUPS or 0. */
+wick_status wk_norm_encode_integers(wk_encoder *e, const wk_op *norm, uint32_t needs);
+
+#endif
