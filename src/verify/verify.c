@@ -1,5 +1,5 @@
 /* verify/verify.c: all kernels of a device, one after another. */
-#include "verify/verify.h"
+#include "verify/joint.h"
 
 #include "tensor/device.h"
 
@@ -15,6 +15,7 @@ struct wick_verifying {
     size_t next;           /* subject */
     wk_verify_subject subject;
     wk_verification *current; /* of the subject; NULL: none */
+    wk_joint_check *joint;    /* after the kernels of single ops; NULL: not yet */
     wk_verify_report report;
     int n_run, n_wrong;
     bool is_idle; /* what was queued before has been computed */
@@ -67,12 +68,37 @@ static wick_status conclude(wick_verifying *v) {
                    v->glob);
 }
 
+/* A device that joins no ops has no such kernels. */
+static wick_status begin_joint(wick_verifying *v) {
+    const wk_backend *const backend = v->device->backend;
+    if (!backend->kernels || !backend->find_joint) return conclude(v);
+    v->joint = wk_joint_check_start(v->device, v->desc.seed, v->desc.n_cases);
+    return v->joint ? WICK_PENDING : wk_fail_memory(&v->error, 0, 0, "a verification");
+}
+
+static wick_status step_joint(wick_verifying *v) {
+    const wk_backend *const backend = v->device->backend;
+    const wk_kernel *kernel;
+    v->report = (wk_verify_report){0};
+    wick_error *const before = wk_device_borrow(v->device, &v->error);
+    const wick_status status = wk_joint_check_step(v->joint, v->glob, &kernel, &v->report);
+    wk_device_give_back(v->device, before);
+    if (status == WICK_PENDING) return WICK_PENDING;
+    if (status == WICK_ERR_NOT_FOUND) return conclude(v);
+    if (status != WICK_OK && status != WICK_ERR_MISMATCH) return status;
+    if (!kernel) return WICK_PENDING;
+    v->subject = (wk_verify_subject){kernel, backend, v->device->handle};
+    v->n_run++;
+    v->n_wrong += status != WICK_OK;
+    return tell(v, status) ? WICK_PENDING : conclude(v);
+}
+
 static wick_status begin_kernel(wick_verifying *v) {
     const wk_backend *const backend = v->device->backend;
     const wk_kernel *kernel;
     do {
         kernel = backend->kernels ? backend->kernels->at(v->device->handle, v->next++) : NULL;
-        if (!kernel) return conclude(v);
+        if (!kernel) return begin_joint(v);
     } while (!wk_str_matches(wk_str_of(v->glob), wk_str_of(kernel->name)));
     v->subject = (wk_verify_subject){kernel, backend, v->device->handle};
     v->current = wk_verification_start(&v->subject, v->desc.seed, v->desc.n_cases, &v->device->heap,
@@ -100,6 +126,7 @@ static wick_status step(wick_verifying *v) {
         WK_TRY(status);
         v->is_idle = true;
     }
+    if (v->joint) return step_joint(v);
     if (!v->current) return begin_kernel(v);
     const wick_status status = wk_verification_step(v->current);
     return status == WICK_PENDING ? WICK_PENDING : end_kernel(v, status);
@@ -136,6 +163,7 @@ wick_status wick_verify_finish(wick_verifying *verifying, wick_error *error) {
     if (!verifying)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_verify_finish: verifying is NULL");
     if (verifying->current) wk_verification_end(verifying->current);
+    wk_joint_check_end(verifying->joint);
     if (verifying->status == WICK_PENDING)
         verifying->status =
             wk_fail(&verifying->error, WICK_ERR_CANCELLED, "the kernels were not verified yet");
