@@ -57,6 +57,8 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
         endif()
     endforeach()
     target_sources(webgpu_custom PRIVATE gpu/webgpu_custom_wrong.c)
+    target_sources(webgpu_dispatches PRIVATE ${PROJECT_SOURCE_DIR}/bench/gpu/random_model.c)
+    target_include_directories(webgpu_dispatches PRIVATE ${PROJECT_SOURCE_DIR}/bench/gpu)
     # Of the two libraries Dawn can take a device away.
     wick_gpu_test(webgpu_loss dawn_lavapipe LABELS gpu)
     wick_gpu_test(test_placed_models dawn_lavapipe LABELS gpu)
