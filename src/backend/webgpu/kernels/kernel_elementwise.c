@@ -51,7 +51,10 @@ static bool unary_scalars(const wk_op *op, uint32_t out[2]) {
     return wk_unary_scalars(op->p.unary.fn, op->view[0].dtype, scalars, out);
 }
 
-static bool is_of_models(wk_unary_fn fn) { return fn <= WK_UNARY_CLAMP; }
+/* Texts beyond are long: engines for models alone leave them out. */
+static bool is_of_models(wk_unary_fn fn) {
+    return fn <= WK_UNARY_CLAMP && fn != WK_UNARY_SIN && fn != WK_UNARY_COS && fn != WK_UNARY_POW;
+}
 
 static bool accepts_unary(const wk_op *op) {
     uint32_t unused[2];
@@ -72,9 +75,11 @@ static void write_unary(const wk_program *program, wk_strbuf *out) {
 
 static wick_status encode_unary(wk_encoder *e, const wk_op *op) {
     static const wk_source floats = {.name = "unary",
-                                     .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_wide,
-                                               wk_wgsl_trigonometry, wk_wgsl_power,
-                                               wk_wgsl_unary_float, wk_wgsl_unary},
+                                     .parts = {wk_wgsl_strided, wk_wgsl_functions,
+                                               WK_OF_TENSORS(wk_wgsl_wide, wk_wgsl_trigonometry,
+                                                             wk_wgsl_power, wk_wgsl_unary_power, )
+                                                   wk_wgsl_unary_float,
+                                               wk_wgsl_unary},
                                      .operands = {"y", "x"},
                                      .constants = {"LANES", "THREADS", "FN"},
                                      .write = write_unary};
@@ -94,7 +99,7 @@ static wick_status encode_unary(wk_encoder *e, const wk_op *op) {
     uint32_t scalars[2];
     (void)unary_scalars(op, scalars);
     const wk_source *of_floats = &floats;
-    WK_OF_TENSORS(if (!is_of_models(op->p.unary.fn)) of_floats = &more;)
+    WK_OF_TENSORS(if (op->p.unary.fn > WK_UNARY_CLAMP) of_floats = &more;)
     const wk_strided s = {.source = wk_dtype_is_float(op->view[0].dtype) ? of_floats : &integers,
                           .views = {&op->view[0], &op->view[1]},
                           .n = 2,
@@ -116,7 +121,8 @@ const wk_webgpu_kernel wk_webgpu_unary = {
 
 /* The next number depends on its dtype, which shaders do not see. */
 static bool accepts_binary(const wk_op *op) {
-    const bool has_text = WK_OF_TENSORS(true ||) op->p.binary <= WK_BINARY_MINIMUM;
+    const bool is_of_models = op->p.binary <= WK_BINARY_MINIMUM && op->p.binary != WK_BINARY_POW;
+    const bool has_text = WK_OF_TENSORS(true ||) is_of_models;
     return has_text && is_narrow(op) && op->p.binary != WK_BINARY_NEXTAFTER;
 }
 
@@ -126,12 +132,15 @@ static void write_binary(const wk_program *program, wk_strbuf *out) {
 }
 
 static wick_status encode_binary(wk_encoder *e, const wk_op *op) {
-    static const wk_source floats = {.name = "binary",
-                                     .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_wide,
-                                               wk_wgsl_power, wk_wgsl_binary_float, wk_wgsl_binary},
-                                     .operands = {"y", "a", "b"},
-                                     .constants = {"LANES", "THREADS", "FN"},
-                                     .write = write_binary};
+    static const wk_source floats = {
+        .name = "binary",
+        .parts = {wk_wgsl_strided, wk_wgsl_functions,
+                  WK_OF_TENSORS(wk_wgsl_wide, wk_wgsl_power, wk_wgsl_binary_power, )
+                      wk_wgsl_binary_float,
+                  wk_wgsl_binary},
+        .operands = {"y", "a", "b"},
+        .constants = {"LANES", "THREADS", "FN"},
+        .write = write_binary};
     WK_OF_TENSORS(static const wk_source more = {.name = "binary",
                                                  .parts = {wk_wgsl_strided, wk_wgsl_functions,
                                                            wk_wgsl_arctangent, wk_wgsl_division,

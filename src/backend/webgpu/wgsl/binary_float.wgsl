@@ -11,6 +11,5 @@ fn binary_0(a: f32, b: f32) -> f32 { return a + b; }
 fn binary_1(a: f32, b: f32) -> f32 { return times(a, b); }
 fn binary_2(a: f32, b: f32) -> f32 { return a - b; }
 fn binary_3(a: f32, b: f32) -> f32 { return quotient(a, b); }
-fn binary_4(a: f32, b: f32) -> f32 { return power(a, b); }
 fn binary_5(a: f32, b: f32) -> f32 { return maximum(a, b); }
 fn binary_6(a: f32, b: f32) -> f32 { return minimum(a, b); }

@@ -38,8 +38,6 @@ fn leaky_relu(x: f32, a: f32) -> f32 {
 fn unary_0(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, silu(x)); }
 fn unary_1(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, exp_of(x)); }
 fn unary_2(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, log_of(x)); }
-fn unary_3(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, sine(x, 0u)); }
-fn unary_4(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, sine(x, 1u)); }
 fn unary_5(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, bitcast<f32>(magnitude(x))); }
 fn unary_6(x: f32, a: f32, b: f32) -> f32 {
     return or_nan(x, bitcast<f32>(bitcast<u32>(x) ^ 0x80000000u));
@@ -64,6 +62,5 @@ fn unary_23(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, hard_sigmoid(x)); 
 fn unary_24(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, x * hard_sigmoid(x)); }
 fn unary_25(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, elu(x, a)); }
 fn unary_26(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, leaky_relu(x, a)); }
-fn unary_27(x: f32, a: f32, b: f32) -> f32 { return power(x, a); }
 fn unary_28(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, fma(a, x, b)); }
 fn unary_29(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, clamped(x, a, b)); }
