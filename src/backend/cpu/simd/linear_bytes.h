@@ -101,33 +101,35 @@ WK_INLINE int32_t sum_words(const int32_t v[QUANT_BLOCK / 2]) {
     return sum;
 }
 
-/* A plane with its bases; gives the sum of its values. */
-WK_INLINE int32_t pack_plane(const tile_form *f, const int32_t *v, fast_value *values,
-                             int32_t *base) {
+/* A plane, whose halves have these sums, with its bases. */
+WK_INLINE void pack_plane(const tile_form *f, const int32_t *v, const int32_t sum[QUANT_PARTS],
+                          fast_value *values, int32_t *base) {
     for (int i = 0; i < QUANT_BLOCK; i++) values[fast_place(i)] = (fast_value)v[i];
-    const int32_t first = sum_words(v), second = sum_words(v + QUANT_BLOCK / 2);
     const int32_t bias = f->bias == 0 ? 1 : f->bias;
-    base[0] = -bias * (f->parts == 1 ? first + second : first);
-    base[1] = -bias * second;
-    return first + second;
+    base[0] = -bias * (f->parts == 1 ? sum[0] + sum[1] : sum[0]);
+    base[1] = -bias * sum[1];
 }
 
-/* For blocks of f's layout. */
-WK_INLINE void pack_block(const tile_form *f, const float *x, float fine_above, fast_block *block,
-                          fast_low *low) {
+/* For blocks of f's layout. largest: as quant_make wants it. */
+WK_INLINE void pack_block(const tile_form *f, const float *x, float largest, float fine_above,
+                          fast_block *block, fast_low *low) {
     quant_block q;
-    quant_make(x, fine_above, &q);
+    quant_make(x, largest, fine_above, &q);
     block->is_fine = FAST_PLANES > 1 && q.is_fine;
     block->scale = q.scale;
+    block->sum = q.scale * (float)(q.sum[0] + q.sum[1]);
     if (!block->is_fine) {
-        block->sum = q.scale * (float)pack_plane(f, q.v, block->values, block->base[HIGH]);
+        pack_plane(f, q.v, q.sum, block->values, block->base[HIGH]);
         return;
     }
-    int32_t v[2][QUANT_BLOCK];
+    int32_t v[2][QUANT_BLOCK], sum[2][QUANT_PARTS];
     split_block(q.v, v[0], v[1]);
-    const int32_t high = pack_plane(f, v[0], block->values, block->base[HIGH]);
-    const int32_t sum = QUANT_STEP * high + pack_plane(f, v[1], low->values, block->base[LOW]);
-    block->sum = q.scale * (float)sum;
+    for (int part = 0; part < QUANT_PARTS; part++) {
+        sum[0][part] = sum_words(v[0] + part * (QUANT_BLOCK / QUANT_PARTS));
+        sum[1][part] = q.sum[part] - QUANT_STEP * sum[0][part];
+    }
+    pack_plane(f, v[0], sum[0], block->values, block->base[HIGH]);
+    pack_plane(f, v[1], sum[1], low->values, block->base[LOW]);
     block->scale = q.scale * (float)QUANT_STEP;
 }
 

@@ -44,12 +44,15 @@ static void pack_row(const linear_operands *a, const tile_form *f, int64_t row,
                      const fast_packed *packed) {
     const bool is_shared = a->u > 1 && a->x.step == 0;
     const float *const x = linear_at(a, &a->x, is_shared ? row * a->u : row);
-    const float fine_above = FAST_PLANES > 1 ? quant_fine_above(x, a->k) : 0;
-    for (int64_t b = 0; b < packed->n_blocks; b++) {
-        const int64_t at = row * packed->n_blocks + b;
-        pack_block(f, x + b * QUANT_BLOCK, fine_above, packed->blocks + at,
-                   FAST_PLANES > 1 ? packed->low + at : NULL);
-    }
+    const int64_t n = packed->n_blocks;
+    fast_block *const blocks = packed->blocks + row * n;
+    float sum = 0;
+    for (int64_t b = 0; b < n; b++)
+        sum += blocks[b].scale = quant_largest(x + b * QUANT_BLOCK); /* until it is packed */
+    const float fine_above = FAST_PLANES > 1 ? quant_fine_above(sum, n) : 0;
+    for (int64_t b = 0; b < n; b++)
+        pack_block(f, x + b * QUANT_BLOCK, blocks[b].scale, fine_above, blocks + b,
+                   FAST_PLANES > 1 ? packed->low + row * n + b : NULL);
 }
 
 #endif

@@ -22,7 +22,8 @@ enum {
 /* One block of one row. */
 typedef struct quant_block {
     int32_t v[QUANT_BLOCK];
-    float scale; /* NaN: the block holds NaN or more than 2^126, and v zeros */
+    int32_t sum[QUANT_PARTS]; /* of v */
+    float scale;              /* NaN: the block holds NaN or more than 2^126, and v zeros */
     bool is_fine;
 } quant_block;
 
@@ -36,24 +37,22 @@ WK_INLINE float quant_largest(const float *x) {
     return wk_f32_from_bits(largest);
 }
 
-/* Blocks of this row whose largest magnitude is above the result are fine. */
-WK_INLINE float quant_fine_above(const float *x, int64_t k) {
-    float sum = 0;
-    for (int64_t i = 0; i < k; i += QUANT_BLOCK) sum += quant_largest(x + i);
-    return 1.5F * sum / (float)(k / QUANT_BLOCK);
-}
+/* Blocks of a row whose largest magnitude is above the result are fine; sum: of all n of them. */
+WK_INLINE float quant_fine_above(float sum, int64_t n) { return 1.5F * sum / (float)n; }
 
-WK_INLINE void quant_make(const float *x, float fine_above, quant_block *block) {
-    const float largest = quant_largest(x);
+/* largest: what quant_largest gives. */
+WK_INLINE void quant_make(const float *x, float largest, float fine_above, quant_block *block) {
     const bool is_finite = largest <= 0x1p126F;
     /* Below this, products with scales could be denormal; such a block counts as zeros. */
     const bool is_zero = !is_finite || largest < 0x1p-80F;
     block->is_fine = !is_zero && largest > fine_above;
     const float most = block->is_fine ? QUANT_MAX * QUANT_STEP : QUANT_MAX;
     const v16 inverse = v16_set(is_zero ? 0 : most / largest);
-    for (int i = 0; i < QUANT_BLOCK; i += 16) {
-        const v16 scaled = v16_mul(v16_load(x + i), inverse);
-        v16_store_int(block->v + i, is_zero ? v16_zero() : scaled);
+    for (int part = 0; part < QUANT_PARTS; part++) {
+        const int i = part * (QUANT_BLOCK / QUANT_PARTS);
+        const v16 scaled = is_zero ? v16_zero() : v16_mul(v16_load(x + i), inverse);
+        v16_store_int(block->v + i, scaled);
+        block->sum[part] = (int32_t)v16_sum(v16_round(scaled)); /* below 2^24: exact */
     }
     block->scale = is_zero ? 0 : largest / most;
     if (!is_finite) block->scale = NAN;
