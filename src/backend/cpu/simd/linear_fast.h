@@ -363,9 +363,11 @@ static int64_t items(const wk_op *op, int phase) {
     return phase == LINEAR_PACK ? packed_rows(op) : linear_multiply_items(op);
 }
 
+/* Panels that a tile takes: with more, threads would not share a narrow product evenly. */
 static int64_t grain(const wk_op *op, int phase) {
     if (phase != LINEAR_MULTIPLY) return 1;
-    return linear_has_experts(op) ? LINEAR_GROUP_ITEMS : FAST_PANELS;
+    if (linear_has_experts(op)) return LINEAR_GROUP_ITEMS;
+    return linear_m(op) == 1 && linear_get(op).panel_bytes >= LONG_PANEL ? FAST_PANELS : 2;
 }
 
 static size_t scratch_bytes(const wk_op *op) { return linear_index_bytes(op) + packed_bytes(op); }
