@@ -1,8 +1,8 @@
 /* simd/attention_cached.h: attention over the paged cache, written once over simd_*.h.
  *
- * Many rows: an item is 16 rows and a key head, which share what is made of the keys. Few rows (a
- * step of decoding): an item is a span of keys and a key head, and a second phase merges the parts
- * that the spans gave. */
+ * Many rows: an item are 16 or 32 and a key head, which share what is made of the keys; rows of
+ * many sequences share nothing, and are items of their own. Few rows (a step of decoding): an item
+ * is a span of keys and a key head, and a second phase merges the parts that the spans gave. */
 #ifndef WK_SIMD_ATTENTION_CACHED_H
 #define WK_SIMD_ATTENTION_CACHED_H
 
@@ -11,6 +11,8 @@
 #include <assert.h>
 
 enum { CACHED_Q, CACHED_K, CACHED_V, CACHED_BATCH, CACHED_SINKS, CACHED_SLOPES };
+
+enum { MANY_ITEMS = 16 }; /* threads share so many evenly, whatever each one's keys */
 
 static attention cached_attention(const wk_op *op) {
     const wk_view *const k = wk_src(op, CACHED_K), *const v = wk_src(op, CACHED_V);
@@ -49,14 +51,30 @@ static int64_t spans_in_use(const wk_op *op) {
     return count_spans(longest);
 }
 
+/* Rows of an item: about those of one sequence. More share what is made of the keys, where enough
+ * items are left for all threads. */
+static int64_t item_rows(const wk_op *op) {
+    const uint32_t n = op->p.cached.batch.n_sequences;
+    const int64_t rows = cached_rows(op), each = n > 0 ? (rows + n - 1) / n : rows;
+    const int64_t most = each < MANY_ITEMS * ITEM_ROWS ? ITEM_ROWS : 2 * ITEM_ROWS;
+    return each > most ? most : each > 0 ? each : 1;
+}
+
+/* Whole rows by a key head. */
+static int64_t whole_items(const wk_op *op) {
+    return (cached_rows(op) + item_rows(op) - 1) / item_rows(op) * cached_groups(op);
+}
+
 /* Whether the spans of a key head are items of their own. */
 static bool is_split(const wk_op *op) {
+    if (op->p.cached.batch.n_sequences > 1 && whole_items(op) >= MANY_ITEMS) return false;
     return cached_rows(op) <= ITEM_ROWS && spans_in_use(op) > 1;
 }
 
+/* Of an item at most. */
 static int64_t cached_queries(const wk_op *op) {
-    const int64_t rows = cached_rows(op);
-    return cached_attention(op).heads * (rows < ITEM_ROWS ? rows : ITEM_ROWS);
+    const int64_t each = item_rows(op), whole = cached_rows(op) < ITEM_ROWS ? cached_rows(op) : 0;
+    return cached_attention(op).heads * (each > whole ? each : whole);
 }
 
 static size_t cached_worker_bytes(const wk_op *op) {
@@ -219,21 +237,21 @@ static void merge_rows(const cached_run *c) {
 /* The second phase is one item: there is little to merge, and waking others would cost more. */
 static int64_t cached_items(const wk_op *op, int phase) {
     if (is_split(op)) return phase == 0 ? spans_in_use(op) * cached_groups(op) : 1;
-    const int64_t chunks = (cached_rows(op) + ITEM_ROWS - 1) / ITEM_ROWS;
-    return phase == 0 ? chunks * cached_groups(op) : 0;
+    return phase == 0 ? whole_items(op) : 0;
 }
 
 static void run_attention_cached(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     cached_run c = cached_run_get(run);
     const int64_t n_rows = cached_rows(run->op), groups = cached_groups(run->op);
     const bool has_spans = is_split(run->op);
+    const int64_t each = has_spans ? n_rows : item_rows(run->op);
     if (phase == 1) {
         merge_rows(&c);
         return;
     }
     for (int64_t item = begin; item < end; item++) {
-        const int64_t at = item / groups, row = has_spans ? 0 : at * ITEM_ROWS;
-        const int64_t rows[2] = {row, row + ITEM_ROWS < n_rows ? row + ITEM_ROWS : n_rows};
+        const int64_t at = item / groups, row = has_spans ? 0 : at * each;
+        const int64_t rows[2] = {row, row + each < n_rows ? row + each : n_rows};
         if (has_spans) c.span = at;
         run_rows(&c, rows, item % groups);
     }

@@ -88,13 +88,16 @@ WK_INLINE void add_tile(const step_keys *s, query_state *const queries[], const 
     for (int i = 0; i < n; i++)
         for (int l = 0; l < vectors; l++)
             sum[i][l] = v16_load(queries[i]->part + PART_SUMS + at + 16 * l);
-    for (int64_t j = s->begin; j < s->end; j++) {
-        const unsigned char *const row = s->values[j / 16] + j % 16 * s->value_stride + at * size;
-        v16 value[VECTORS];
-        for (int l = 0; l < vectors; l++) value[l] = load_lanes(row + 16 * l * size, is_half);
-        for (int i = 0; i < n; i++) {
-            const v16 weight = v16_set(queries[i]->scores[j]);
-            for (int l = 0; l < vectors; l++) sum[i][l] = v16_fma(value[l], weight, sum[i][l]);
+    for (int64_t j = s->begin, end; j < s->end; j = end) {
+        const unsigned char *row = s->values[j / 16] + j % 16 * s->value_stride + at * size;
+        end = (j / 16 + 1) * 16 < s->end ? (j / 16 + 1) * 16 : s->end;
+        for (int64_t k = j; k < end; k++, row += s->value_stride) {
+            v16 value[VECTORS];
+            for (int l = 0; l < vectors; l++) value[l] = load_lanes(row + 16 * l * size, is_half);
+            for (int i = 0; i < n; i++) {
+                const v16 weight = v16_set(queries[i]->scores[k]);
+                for (int l = 0; l < vectors; l++) sum[i][l] = v16_fma(value[l], weight, sum[i][l]);
+            }
         }
     }
     for (int i = 0; i < n; i++)
