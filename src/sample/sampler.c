@@ -8,6 +8,11 @@
 #include <math.h>
 #include <string.h>
 
+enum {
+    LANES = 16,  /* of a vector */
+    PIECE = 1024 /* logits of which the largest is found before it is known where it is */
+};
+
 /* --- Making --- */
 
 static wick_status copy_biases(wk_heap *heap, const wick_sampler_desc *desc, wk_sampler *out,
@@ -101,10 +106,11 @@ uint64_t wk_sampler_reach(const wk_sampler *sampler) {
 }
 
 /* NaN and +infinity are never chosen. */
+static float choosable(float logit) { return logit < INFINITY ? logit : -INFINITY; }
+
 static void change_logits(wk_sampler *s, const float *logits, const uint32_t *tokens,
                           size_t n_tokens) {
-    for (size_t i = 0; i < s->n_vocab; i++)
-        s->logits[i] = logits[i] < INFINITY ? logits[i] : -INFINITY;
+    for (size_t i = 0; i < s->n_vocab; i++) s->logits[i] = choosable(logits[i]);
     for (size_t i = 0; i < s->n_biases; i++) {
         assert(s->biases[i].id < s->n_vocab); /* wk_sampler_check has seen to it */
         const wick_logit_bias bias = s->biases[i];
@@ -118,12 +124,39 @@ static void change_logits(wk_sampler *s, const float *logits, const uint32_t *to
     if (s->desc.dry_multiplier > 0) wk_dry_apply(&s->dry, tokens, n_tokens, s->counts, s->logits);
 }
 
+/* Whether the largest logit is chosen as it is. */
+static bool is_greedy(const wk_sampler *s) {
+    return !(s->desc.temperature > 0) && s->n_biases == 0 && !s->counts && !s->matcher;
+}
+
+/* Lane by lane, which compilers turn into vectors. */
+static float find_largest(const float *logits, size_t n) {
+    float most[LANES], largest = -INFINITY;
+    size_t i = 0;
+    for (size_t k = 0; k < LANES; k++) most[k] = -INFINITY;
+    for (; i + LANES <= n; i += LANES) {
+        for (size_t k = 0; k < LANES; k++) {
+            const float logit = choosable(logits[i + k]);
+            most[k] = logit > most[k] ? logit : most[k];
+        }
+    }
+    for (size_t k = 0; k < LANES; k++) largest = most[k] > largest ? most[k] : largest;
+    for (; i < n; i++)
+        if (choosable(logits[i]) > largest) largest = choosable(logits[i]);
+    return largest;
+}
+
 /* Of equal ones the first. */
 static size_t find_best(const float *logits, size_t n) {
-    size_t best = 0;
-    for (size_t i = 1; i < n; i++)
-        if (logits[i] > logits[best]) best = i;
-    return best;
+    size_t begin = 0;
+    float largest = -INFINITY;
+    for (size_t i = 0; i < n; i += PIECE) {
+        const float here = find_largest(logits + i, n - i < PIECE ? n - i : PIECE);
+        if (here > largest) begin = i;
+        if (here > largest) largest = here;
+    }
+    while (begin + 1 < n && choosable(logits[begin]) != largest) begin++;
+    return begin;
 }
 
 /* *probability: of the token that is returned. Turns the keys into weights. */
@@ -182,10 +215,11 @@ static uint32_t draw_filtered(wk_sampler *s, float best) {
 wick_status wk_sampler_choose(wk_sampler *sampler, const float *logits, const uint32_t *tokens,
                               size_t n_tokens, uint32_t *chosen, wick_error *err) {
     wk_sampler *const s = sampler;
-    change_logits(s, logits, tokens, n_tokens);
+    const bool is_plain = is_greedy(s);
+    if (!is_plain) change_logits(s, logits, tokens, n_tokens);
     if (s->matcher) WK_TRY(wk_matcher_apply(s->matcher, s->logits, err));
-    const size_t best_id = find_best(s->logits, s->n_vocab);
-    const float best = s->logits[best_id];
+    const size_t best_id = find_best(is_plain ? logits : s->logits, s->n_vocab);
+    const float best = choosable(is_plain ? logits[best_id] : s->logits[best_id]);
     if (!(best > -INFINITY)) return end_or_fail(s, logits, chosen, err);
     *chosen = s->desc.temperature > 0 ? draw_filtered(s, best) : (uint32_t)best_id;
     return s->matcher ? wk_matcher_accept(s->matcher, *chosen, err) : WICK_OK;
