@@ -120,9 +120,12 @@ static void wait_for_call(wk_pool *pool, uint64_t last_epoch) {
     wk_mutex_unlock(pool->mutex);
 }
 
-/* Goes in if a run is open that is not last_epoch's; *last_epoch becomes this run's. */
-static bool enter(wk_pool *pool, uint64_t *last_epoch) {
+/* Goes in if a run is open that is not last_epoch's; *last_epoch becomes this run's. What the
+ * caller has just written comes from its cache, all of it at once. */
+static bool enter(wk_pool *pool, int worker_index, uint64_t *last_epoch) {
     uint64_t gate = atomic_load(&pool->gate);
+    wk_prefetch(&pool->loop);
+    wk_prefetch(&pool->shares[worker_index]);
     while ((gate & GATE_OPEN) != 0 && epoch_of(gate) != *last_epoch) {
         if (atomic_compare_exchange_weak(&pool->gate, &gate, gate + 1)) {
             *last_epoch = epoch_of(gate);
@@ -138,7 +141,7 @@ static void worker_main(void *argument) {
     uint64_t last_epoch = 0;
     while (!atomic_load(&pool->stop)) {
         wait_for_call(pool, last_epoch);
-        if (!enter(pool, &last_epoch)) continue;
+        if (!enter(pool, self->index, &last_epoch)) continue;
         work(pool, self->index);
         atomic_fetch_sub(&pool->gate, 1);
         if (atomic_load(&pool->caller_waits)) wake_all(pool);
