@@ -8,10 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    LANES = 16,  /* of a vector */
-    PIECE = 1024 /* logits of which the largest is found before it is known where it is */
-};
+enum { PIECE = 1024 }; /* logits, few of which are larger than all before them */
 
 /* --- Making --- */
 
@@ -129,34 +126,21 @@ static bool is_greedy(const wk_sampler *s) {
     return !(s->desc.temperature > 0) && s->n_biases == 0 && !s->counts && !s->matcher;
 }
 
-/* Lane by lane, which compilers turn into vectors. */
-static float find_largest(const float *logits, size_t n) {
-    float most[LANES], largest = -INFINITY;
-    size_t i = 0;
-    for (size_t k = 0; k < LANES; k++) most[k] = -INFINITY;
-    for (; i + LANES <= n; i += LANES) {
-        for (size_t k = 0; k < LANES; k++) {
-            const float logit = choosable(logits[i + k]);
-            most[k] = logit > most[k] ? logit : most[k];
+/* Of equal ones the first. Whether a piece has a larger one compilers find out in vectors. */
+static size_t find_best(const float *logits, size_t n) {
+    float most = -INFINITY;
+    size_t best = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        int is_larger = 0;
+        end = n - i < PIECE ? n : i + PIECE;
+        for (size_t k = i; k < end; k++) is_larger |= choosable(logits[k]) > most;
+        for (size_t k = i; is_larger && k < end; k++) {
+            if (!(choosable(logits[k]) > most)) continue;
+            most = logits[k];
+            best = k;
         }
     }
-    for (size_t k = 0; k < LANES; k++) largest = most[k] > largest ? most[k] : largest;
-    for (; i < n; i++)
-        if (choosable(logits[i]) > largest) largest = choosable(logits[i]);
-    return largest;
-}
-
-/* Of equal ones the first. */
-static size_t find_best(const float *logits, size_t n) {
-    size_t begin = 0;
-    float largest = -INFINITY;
-    for (size_t i = 0; i < n; i += PIECE) {
-        const float here = find_largest(logits + i, n - i < PIECE ? n - i : PIECE);
-        if (here > largest) begin = i;
-        if (here > largest) largest = here;
-    }
-    while (begin + 1 < n && choosable(logits[begin]) != largest) begin++;
-    return begin;
+    return best;
 }
 
 /* *probability: of the token that is returned. Turns the keys into weights. */
