@@ -12,7 +12,7 @@
 
 enum { CACHED_Q, CACHED_K, CACHED_V, CACHED_BATCH, CACHED_SINKS, CACHED_SLOPES };
 
-enum { MANY_ITEMS = 16 }; /* few threads share as many evenly, whatever the keys of each */
+enum { MANY_ITEMS = 16 }; /* few threads share these evenly though each has other keys */
 
 static attention cached_attention(const wk_op *op) {
     const wk_view *const k = wk_src(op, CACHED_K), *const v = wk_src(op, CACHED_V);
