@@ -230,8 +230,8 @@ WICK_API wick_tensor *wick_kron(wick_tensor *a, wick_tensor *b);
 #define WICK_EINSUM_MAX 8
 WICK_API wick_tensor *wick_einsum(const char *text, wick_tensor *const *x, size_t count);
 /* x [variables, observations] or [observations]: covariances of the variables, [variables,
- * variables] or a scalar, sums of products divided by observations - correction; and these divided
- * by both deviations, so from -1 to 1. Floats. */
+ * variables] or, of a single one, a scalar: sums of products divided by observations - correction;
+ * and these divided by both deviations, so from -1 to 1. Floats. */
 WICK_API wick_tensor *wick_cov(wick_tensor *x, double correction);
 WICK_API wick_tensor *wick_corrcoef(wick_tensor *x);
 /* The discrete Fourier transform along dim of x [.., 1] (real) or [.., 2] (real and imaginary

@@ -21,7 +21,7 @@ static wick_tensor *products(wick_tensor *rows) {
 
 /* A scalar for a single variable. */
 static wick_tensor *finish(wick_scope scope, const wick_tensor *x, wick_tensor *y) {
-    y = x->view.rank == 1 ? wick_reshape(y, WICK_SCALAR) : y;
+    y = x->view.rank == 1 || x->view.extent[0] == 1 ? wick_reshape(y, WICK_SCALAR) : y;
     return wick_scope_result(scope, wk_promoted(y, x->view.dtype));
 }
 

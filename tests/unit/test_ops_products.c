@@ -76,6 +76,9 @@ static void statistics(void **state) {
     GIVES(wick_cov(x, 1), 1, -1, -1, 1);
     GIVES(wick_cov(VECTOR(WICK_F32, 1, 2, 3, 6), 0), 3.5);
     GIVES(wick_corrcoef(x), 1, -1, -1, 1);
+    wick_tensor *const row = wick_reshape(VECTOR(WICK_F32, 1, 2, 3, 6), WICK_SHAPE(1, 4));
+    assert_int_equal(wick_tensor_shape(wick_cov(row, 0)).rank, 0);
+    assert_int_equal(wick_tensor_shape(wick_corrcoef(row)).rank, 0);
     wick_tensor *const a = wick_reshape(VECTOR(WICK_I32, 1, 2, 3, 4), WICK_SHAPE(2, 2));
     wick_tensor *const b = wick_reshape(VECTOR(WICK_I32, 0, 5), WICK_SHAPE(1, 2));
     GIVES(wick_kron(a, b), 0, 5, 0, 10, 0, 15, 0, 20);
