@@ -275,8 +275,8 @@ static void test_waiting_victim(void **state) {
     open_crowded();
     compute(&(batch_case){{64, 40, 40, 40}, {64, 40, 40, 40}});
     compute(&(batch_case){{1, 1, 1, 1}, {65, 41, 41, 0}});
-    compute(&(batch_case){{0, 1, 24}, {0, 42, 65}});
-    compute(&(batch_case){{0, 2, 2, 100}, {0, 44, 67}});
+    compute(&(batch_case){{0, 24, 2}, {0, 65, 43}});
+    compute(&(batch_case){{0, 2, 2, 100}, {0, 67, 45}});
     close_crowded();
 }
 
