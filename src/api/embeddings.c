@@ -195,10 +195,10 @@ wick_status wk_answer_embeddings(wick_exchange *x, wick_error *err) {
     WK_TRY(open_embedder(x->api, err));
     WK_TRY(choose_shape(x, err));
     WK_TRY(read_inputs(x, err));
-    const size_t n_rows = e->has_tokens ? e->n_tokens : e->n;
-    if (e->has_tokens && n_rows > MOST_TOKENS)
+    if (e->has_tokens && e->n_tokens > MOST_TOKENS)
         return wk_fail(err, WICK_ERR_VALUE, "input: at most %d tokens, of which each has a vector",
                        MOST_TOKENS);
+    const size_t n_rows = e->has_tokens ? (size_t)e->n_tokens : e->n;
     e->rows = wk_arena_array(&x->arena, n_rows * info.n_embd, sizeof *e->rows);
     return e->rows ? WICK_OK : fail_memory(err);
 }
