@@ -410,15 +410,22 @@ typedef enum wk_opcode {
     WK_OPS_NORM_ADD_NORM, /* RMS_NORM; a sum with that; RMS_NORM of the sum */
     WK_OPS_HEADS,         /* ROPE_TABLE of queries, of keys; KV_APPEND of these keys */
     WK_OPS_NORMED_HEADS,  /* RMS_NORM of queries, of keys; then the same of the results */
+    WK_OPS_CONV_SILU,     /* CAUSAL_CONV; UNARY, a SiLU, of it */
+    WK_OPS_TOP_K_SOFTMAX, /* TOP_K; SOFTMAX of its values */
+    /* LINEAR_EXPERTS twice, of the same rows and ids, by matrices of one buffer; GATED of both. */
+    WK_OPS_EXPERTS_GATED,
 } wk_opcode;
 
 /* How many ops a kernel of that code computes: of WK_OPS_* they follow each other in an array. */
 static inline size_t wk_opcode_ops(wk_opcode code) {
     switch ((int)code) {
     case WK_OPS_GATED:
-    case WK_OPS_ADD_NORM: return 2;
+    case WK_OPS_ADD_NORM:
+    case WK_OPS_CONV_SILU:
+    case WK_OPS_TOP_K_SOFTMAX: return 2;
     case WK_OPS_NORM_ADD_NORM:
-    case WK_OPS_HEADS: return 3;
+    case WK_OPS_HEADS:
+    case WK_OPS_EXPERTS_GATED: return 3;
     case WK_OPS_NORMED_HEADS: return 5;
     default: return 1;
     }

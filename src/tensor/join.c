@@ -214,13 +214,13 @@ static void move_after(wk_plan *plan, size_t from, size_t to) {
 
 /* It is computed by a kernel of its own so far. */
 static bool is_alone(const wk_plan *plan, size_t i) {
-    return plan->kernels[i] && wk_joint_ops(plan->kernels[i]->code) == 1;
+    return plan->kernels[i] && wk_opcode_ops(plan->kernels[i]->code) == 1;
 }
 
 /* Those from i on, if a kernel takes them. */
 static bool join_row(wk_plan *plan, wk_opcode code, size_t i) {
     const wick_device *const device = plan->device;
-    const size_t n = wk_joint_ops(code);
+    const size_t n = wk_opcode_ops(code);
     const wk_kernel *const kernel =
         device->backend->find_joint(device->handle, code, &plan->ops[i]);
     for (size_t k = 0; kernel && k < n; k++) plan->kernels[i + k] = k == 0 ? kernel : NULL;

@@ -68,7 +68,7 @@ typedef struct step {
 static step step_of(const wk_plan *plan, size_t i) {
     step s = {i, i};
     while (!plan->falls_back && !plan->kernels[s.first]) s.first--;
-    if (plan->kernels[s.first]) s.last = s.first + wk_joint_ops(plan->kernels[s.first]->code) - 1;
+    if (plan->kernels[s.first]) s.last = s.first + wk_opcode_ops(plan->kernels[s.first]->code) - 1;
     return s;
 }
 
@@ -242,9 +242,9 @@ void wk_plan_abort(wick_device *device, wk_plan **out) {
 
 bool wk_plan_is_outdated(const wk_plan *plan) { return plan->n_refused != plan->device->n_refused; }
 
-const wk_kernel *wk_plan_joint_kernel(const wk_plan *plan, int code) {
+const wk_kernel *wk_plan_joint_kernel(const wk_plan *plan, wk_opcode code) {
     for (size_t i = 0; i < plan->n_ops; i++)
-        if (plan->kernels[i] && (int)plan->kernels[i]->code == code) return plan->kernels[i];
+        if (plan->kernels[i] && plan->kernels[i]->code == code) return plan->kernels[i];
     return NULL;
 }
 

@@ -35,7 +35,7 @@ void wk_plan_abort(wick_device *device, wk_plan **out);
  * which is recorded again, then. */
 bool wk_plan_is_outdated(const wk_plan *plan);
 /* The kernel that computes some of its ops together, a row of that code (WK_OPS_*); NULL: none. */
-const struct wk_kernel *wk_plan_joint_kernel(const wk_plan *plan, int code);
+const struct wk_kernel *wk_plan_joint_kernel(const wk_plan *plan, wk_opcode code);
 /* Queues the whole sequence once; never waits. Replayed by the backend when it can; op by op while
  * an observer, verification or a profile is on, and for plans with an op that falls back. */
 wick_status wk_plan_run(wk_plan *plan);

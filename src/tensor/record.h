@@ -2,7 +2,7 @@
 #ifndef WK_TENSOR_RECORD_H
 #define WK_TENSOR_RECORD_H
 
-#include "backend/joint.h"
+#include "backend/op.h"
 #include "tensor/device.h"
 #include "tensor/plan.h"
 

@@ -3,7 +3,6 @@
  * op by op. The results must be the same to the bit. */
 #include "verify/joint.h"
 
-#include "backend/joint.h"
 #include "core/compiler.h"
 #include "core/rng.h"
 #include "core/shape.h"

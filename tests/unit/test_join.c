@@ -36,7 +36,7 @@ static const wk_kernel *find_joint(const wk_backend_device *dev, wk_opcode code,
     (void)dev;
     size_t r = 0;
     while (rows[r].code != code) r++;
-    assert_int_equal(wk_joint_ops(code), rows[r].n);
+    assert_int_equal(wk_opcode_ops(code), rows[r].n);
     for (size_t i = 0; i < rows[r].n; i++) assert_int_equal(ops[i].code, rows[r].ops[i]);
     joint[r] = (wk_kernel){.name = "joint", .code = code};
     return &joint[r];

@@ -82,7 +82,7 @@ uint32_t wk_choice_tunings(const wk_webgpu_kernel *kernel) {
 
 uint32_t wk_choice_tuning(const wk_backend_device *dev, const wk_webgpu_kernel *kernel,
                           const wk_op *op) {
-    if (wk_joint_ops(kernel->base.code) > 1) { /* the first op's, of the same form */
+    if (wk_opcode_ops(kernel->base.code) > 1) { /* the first op's, of the same form */
         const wk_webgpu_kernel *const first = wk_choice_find(dev, op);
         return first ? wk_choice_tuning(dev, first, op) : 0;
     }

@@ -42,7 +42,7 @@ static bool writes_over(const wk_op *op, const wk_view *x) {
 /* Whether a product of what ops[i] makes last follows, by a kernel that takes integers. */
 static bool is_multiplied(const wk_op *ops, const wk_kernel *const *kernels, size_t n, size_t i) {
     enum { WINDOW = 24 };
-    const size_t end = i + wk_joint_ops(kernels[i]->code);
+    const size_t end = i + wk_opcode_ops(kernels[i]->code);
     const wk_view *const y = wk_dst(&ops[end - 1], 0);
     for (size_t k = end; k < n && k - end < WINDOW; k++) {
         if (kernels[k] && as_webgpu(kernels[k])->takes_integers) {
@@ -62,9 +62,9 @@ wick_status wk_webgpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
     plan->n_ops = n;
     wk_recorder *const recorder = &plan->recorder;
     wick_status status = wk_recorder_make(dev, recorder, GROUP_ENTRIES, err);
-    for (size_t i = 0; i < n && status == WICK_OK; i += wk_joint_ops(kernels[i]->code)) {
+    for (size_t i = 0; i < n && status == WICK_OK; i += wk_opcode_ops(kernels[i]->code)) {
         const wk_webgpu_kernel *const kernel = as_webgpu(kernels[i]);
-        wk_recorder_spoil(recorder, &ops[i], wk_joint_ops(kernel->base.code));
+        wk_recorder_spoil(recorder, &ops[i], wk_opcode_ops(kernel->base.code));
         recorder->makes_integers = kernel->makes_integers && is_multiplied(ops, kernels, n, i);
         status = wk_segment_encode(dev, recorder, kernel, &ops[i], err);
     }

@@ -47,7 +47,7 @@ wick_status wk_webgpu_rehearse(wk_backend_device *dev, const wk_kernel *kernel, 
     /* Norms are mostly multiplied. */
     wk_recorder nowhere = {.makes_integers = (dev->features & WICK_WEBGPU_DOT4) != 0};
     wick_status status = WICK_OK;
-    const size_t n = wk_joint_ops(kernel->code);
+    const size_t n = wk_opcode_ops(kernel->code);
     assert(n <= MOST_OPS);
     for (size_t i = 0; i < n && status == WICK_OK; i++) {
         wk_op_copy(&on_stand_ins[i], &op[i]);

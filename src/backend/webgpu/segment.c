@@ -154,7 +154,7 @@ static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cos
                               double estimate) {
     wk_backend_device *const dev = w->dev;
     const wk_webgpu_kernel *kernel = w->kernel;
-    const bool is_joint = wk_joint_ops(kernel->base.code) > 1;
+    const bool is_joint = wk_opcode_ops(kernel->base.code) > 1;
     if (!is_joint && !wk_kernel_takes(&kernel->base, op)) /* it took the whole op, not this piece */
         kernel = wk_choice_find(dev, op);
     if (!kernel)
@@ -409,7 +409,7 @@ static wick_status encode_pieces(const work *w, const wk_op *op) {
 
 /* Ops in a row by one kernel, where none has to be cut; else each by its own. */
 static wick_status encode_joint(const work *w, const wk_op *ops) {
-    const size_t n = wk_joint_ops(w->kernel->base.code);
+    const size_t n = wk_opcode_ops(w->kernel->base.code);
     double estimate = 0;
     bool is_whole = true;
     for (size_t i = 0; i < n; i++) {
@@ -437,7 +437,7 @@ wick_status wk_segment_encode(wk_backend_device *dev, wk_recorder *recorder,
                               const wk_webgpu_kernel *kernel, const wk_op *op, wick_error *err) {
     const work w = {.dev = dev, .recorder = recorder, .kernel = kernel, .err = err};
     if (wk_view_count(&op->view[0]) == 0) return WICK_OK; /* nothing to write */
-    if (wk_joint_ops(kernel->base.code) > 1) return encode_joint(&w, op);
+    if (wk_opcode_ops(kernel->base.code) > 1) return encode_joint(&w, op);
     return encode_pieces(&w, op);
 }
 

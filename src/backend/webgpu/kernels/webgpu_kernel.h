@@ -9,7 +9,7 @@
 #define WK_BACKEND_WEBGPU_KERNELS_WEBGPU_KERNEL_H
 
 #include "backend/backend.h"
-#include "backend/joint.h"
+#include "backend/op.h"
 #include "backend/webgpu/gpu/gpu.h"
 #include "backend/webgpu/kernels/wgsl.h"
 #include "core/compiler.h"
