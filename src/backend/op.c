@@ -496,6 +496,22 @@ static wick_status check_scan(const wk_op *op, wick_error *err) {
     return WICK_OK;
 }
 
+/* Kernels lay x out with its padding, and lines in whole strides: as many elements as an operand
+ * may have, so that they need not look out for overflows. */
+static bool can_lay_out(const wk_window_shape *w, const wk_view *x) {
+    double n = (double)x->extent[0] * (double)x->extent[1];
+    for (int d = 0; d < WK_WINDOW_DIMS; d++)
+        n *= (double)(w->before[d] + x->extent[2 + d] + w->after[d]) +
+             (d == WK_WINDOW_DIMS - 1 ? (double)w->stride[d] : 0);
+    return n <= (double)WK_MOST_ELEMENTS;
+}
+
+static wick_status check_layout(const wk_op *op, const wk_window_shape *w, wick_error *err) {
+    return can_lay_out(w, wk_src(op, 0))
+               ? WICK_OK
+               : wrong(err, WICK_ERR_SHAPE, op, "with its padding x has too many elements");
+}
+
 /* y [.., od, oh, ow] are windows of x [.., d, h, w]. */
 static bool has_windows(const wk_window_shape *w, const wk_view *y, const wk_view *x) {
     const int64_t most = INT32_MAX, widest = INT64_MAX / 4; /* so that no sum overflows */
@@ -518,6 +534,7 @@ static wick_status check_pool(const wk_op *op, wick_error *err) {
     if (!has_windows(&op->p.pool.windows, y, x) || y->extent[0] != x->extent[0] ||
         y->extent[1] != x->extent[1])
         return wrong(err, WICK_ERR_SHAPE, op, "y must be the windows of x [n, c, d, h, w]");
+    WK_TRY(check_layout(op, &op->p.pool.windows, err));
     if (y->dtype != x->dtype) return wrong(err, WICK_ERR_DTYPE, op, "operands must have one dtype");
     const bool takes_it =
         op->p.pool.fn == WK_WINDOW_MAX ? is_number(x->dtype) : wk_dtype_is_float(x->dtype);
@@ -538,6 +555,7 @@ static wick_status check_convolution(const wk_op *op, wick_error *err) {
         return wrong(err, WICK_ERR_SHAPE, op,
                      "must be the windows of x [n, c, d, h, w] by weight [m, c / groups, kd, kh, "
                      "kw] plus bias [m]");
+    WK_TRY(check_layout(op, &op->p.windows, err));
     if (x->dtype != y->dtype || weight->dtype != y->dtype || (bias->buf && bias->dtype != y->dtype))
         return wrong(err, WICK_ERR_DTYPE, op, "operands must have one dtype");
     return check_takes(op, wk_dtype_is_float(x->dtype), err);

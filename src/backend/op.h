@@ -14,6 +14,11 @@
 
 enum { WK_MAX_OPERANDS = 10 };
 
+/* Of an operand. Only a view that repeats elements has as many. No op on more would ever end, and
+ * kernels may add extents and multiply them by the size of a number and by that of a pool of
+ * threads. */
+#define WK_MOST_ELEMENTS (INT64_C(1) << 48)
+
 /* Faults: an op that meets an index out of range writes nothing for it and sets its slot of these,
  * which tensor/ chooses. */
 enum { WK_FAULT_SLOTS = 256 };

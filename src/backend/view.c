@@ -7,10 +7,6 @@
 #include <assert.h>
 #include <string.h>
 
-/* Only a view that repeats elements has as many. No op on more would ever end, and kernels may
- * add extents and multiply them by the size of a number and by that of a pool of threads. */
-#define MAX_ELEMENTS ((int64_t)1 << 48)
-
 bool wk_view_dense(wick_dtype dtype, const wick_shape *shape, wk_view *out, uint64_t *bytes) {
     int64_t count;
     if ((unsigned)dtype >= WICK_DTYPE_COUNT_ || !wk_shape_count(shape, &count)) return false;
@@ -89,7 +85,7 @@ bool wk_view_is_well_formed(const wk_view *view, bool is_weight) {
         return false;
     const wick_shape shape = wick_shape_of(view->rank, view->extent);
     int64_t count, last = 0;
-    if (!wk_shape_count(&shape, &count) || count > MAX_ELEMENTS) return false;
+    if (!wk_shape_count(&shape, &count) || count > WK_MOST_ELEMENTS) return false;
     if (view->layout != WK_LAYOUT_RAW) {
         uint64_t bytes;
         return is_weight && may_have_panels(view) &&

@@ -258,9 +258,10 @@ static void find_piece(const conv *c, wick_tensor *windows, int64_t *samples, in
     *samples = c->batch;
     *rows = c->out[1];
     if (wk_view_reshape(view, &flat, &unused)) return; /* no copy is made */
-    const int64_t row = c->channels * view->extent[2] * view->extent[3] * c->out[2] *
-                        wk_dtype_get(view->dtype)->block_bytes;
-    const int64_t fit = most_bytes / row; /* rows */
+    /* As floating-point numbers: of views that repeat elements the products may be any. */
+    const double row = (double)c->channels * (double)(view->extent[2] * view->extent[3]) *
+                       (double)c->out[2] * (double)wk_dtype_get(view->dtype)->block_bytes;
+    const int64_t fit = (int64_t)((double)most_bytes / row); /* rows */
     if (fit >= c->out[1]) {
         if (fit / c->out[1] < *samples) *samples = fit / c->out[1];
     } else {
@@ -384,9 +385,9 @@ static wick_tensor *spread_plane(const conv *c, wick_tensor *x, wick_tensor *ker
     const int64_t n = x->view.extent[0];
     wick_tensor *const y =
         wick_zeros(x->device, x->view.dtype, WICK_SHAPE(n, c->filters, full_h, full_w));
-    const int64_t sample =
-        c->filters * k * c->in[1] * c->in[2] * wk_dtype_get(x->view.dtype)->block_bytes;
-    const int64_t most = most_bytes / sample > 1 ? most_bytes / sample : 1;
+    const double sample = (double)(c->filters * k) * (double)(c->in[1] * c->in[2]) *
+                          (double)wk_dtype_get(x->view.dtype)->block_bytes;
+    const int64_t fit = (int64_t)((double)most_bytes / sample), most = fit > 1 ? fit : 1;
     for (int64_t from = 0; from < n; from += most) {
         const int64_t some = n - from < most ? n - from : most;
         const wick_scope scope = wick_scope_begin(x->device);

@@ -265,6 +265,30 @@ static void bad_input(void **state) {
     wick_scope_end(scope);
 }
 
+/* Views that repeat one element: products of their extents are beyond 64 bits. */
+static void huge_views(void **state) {
+    wick_device *const device = device_of(state);
+    static const wick_dtype dtypes[] = {WICK_F32, WICK_F64};
+    const int64_t many = INT64_C(1) << 30, some = 1 << 15, few = 1 << 14;
+    for (size_t i = 0; i < WK_COUNT(dtypes); i++) {
+        const wick_scope scope = wick_scope_begin(device);
+        wick_tensor *const one = wick_ones(device, dtypes[i], WICK_SCALAR);
+        wick_tensor *x = wick_expand(one, WICK_SHAPE(1, many, some + 1, some + 1));
+        wick_tensor *w = wick_expand(one, WICK_SHAPE(4, many, some, some));
+        assert_true(x != NULL && w != NULL);
+        assert_refused(device, wick_conv2d(x, w, NULL, NULL), WICK_ERR_SHAPE);
+        x = wick_expand(one, WICK_SHAPE(1, 1, few, few));
+        w = wick_expand(one, WICK_SHAPE(1, 8 * many, few, few));
+        assert_refused(device, wick_conv_transpose2d(x, w, NULL, NULL), WICK_ERR_SHAPE);
+        /* One element with more padding than memory could hold. */
+        const wick_conv_desc desc = {.padding = {INT32_MAX, INT32_MAX, INT32_MAX},
+                                     .stride = {INT32_MAX, INT32_MAX, INT32_MAX}};
+        x = wick_expand(one, WICK_SHAPE(1, 1, 1, 1, 1));
+        assert_refused(device, wick_conv3d(x, x, NULL, &desc), WICK_ERR_SHAPE);
+        wick_scope_end(scope);
+    }
+}
+
 /* Nothing is left where memory ends at any allocation. */
 static void out_of_memory(void **state) {
     fixture *const f = *state;
@@ -289,8 +313,8 @@ static void out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(random_ones),    TEST(long_depthwise), TEST(in_pieces),
-        TEST(nothing_at_all), TEST(bad_input),      TEST(out_of_memory),
+        TEST(random_ones), TEST(long_depthwise), TEST(in_pieces),     TEST(nothing_at_all),
+        TEST(bad_input),   TEST(huge_views),     TEST(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -473,6 +473,28 @@ static void test_conv_width(void **state) {
     }
 }
 
+/* As many elements as an operand may have, with its padding and a stride, and one row more. */
+static void test_padded_extents(void **state) {
+    (void)state;
+    static const wk_opcode codes[] = {WK_OP_POOL, WK_OP_CONVOLUTION};
+    for (size_t i = 0; i < WK_COUNT(codes); i++)
+        for (int more = 0; more <= 1; more++) {
+            wk_op op = make(rule_of(codes[i])); /* x [n, c, d, h, w] */
+            wk_window_shape *const w = codes[i] == WK_OP_POOL ? &op.p.pool.windows : &op.p.windows;
+            const int64_t rows = WK_MOST_ELEMENTS / (7 * op.view[1].extent[1] * 8 * 8) + more;
+            op.view[0].extent[0] = op.view[1].extent[0] = 7;
+            for (int d = 0; d < WK_WINDOW_DIMS; d++) {
+                const int64_t padded = d == 0 ? rows : d == 1 ? 8 : 7; /* and a stride of 1 */
+                w->before[d] = 0;
+                w->after[d] = padded - op.view[1].extent[2 + d];
+                w->dilation[d] = w->stride[d] = 1;
+                op.view[0].extent[2 + d] = padded - w->kernel[d] + 1;
+            }
+            for (int v = 0; v < 2; v++) memset(op.view[v].stride, 0, sizeof op.view[v].stride);
+            expect(more == 0, &op, "padding", 1, more);
+        }
+}
+
 /* Every section ends with the descriptor, or one word after it. */
 static void test_sections(void **state) {
     (void)state;
@@ -550,6 +572,7 @@ int main(void) {
         cmocka_unit_test(test_weights_that_lie_apart),
         cmocka_unit_test(test_heads),
         cmocka_unit_test(test_conv_width),
+        cmocka_unit_test(test_padded_extents),
         cmocka_unit_test(test_sections),
         cmocka_unit_test(test_custom),
     };

@@ -54,14 +54,14 @@ static blocks blocks_of(const wk_op *op) {
 }
 
 /* Of the registers of a block, which lie close to each other. */
-static size_t slot_bytes(const wk_op *op) {
+static uint64_t slot_bytes(const wk_op *op) {
     const int64_t row = row_of(op);
     int64_t size = 1;
     for (int k = 0; k < op->p.chain.n_steps; k++) {
         const int64_t of = wk_dtype_get((wick_dtype)op->p.chain.step[k].dtype)->block_bytes;
         size = of > size ? of : size;
     }
-    return (size_t)((row > BLOCK ? row : BLOCK) * size);
+    return (uint64_t)((row > BLOCK ? row : BLOCK) * size);
 }
 
 /* Where a block lies. */
@@ -127,9 +127,9 @@ static int share_slots(const wk_op *op, int slots[WK_CHAIN_STEPS]) {
     return n_slots;
 }
 
-static size_t worker_bytes(const wk_op *op) {
+static uint64_t worker_bytes(const wk_op *op) {
     int slots[WK_CHAIN_STEPS];
-    return (size_t)share_slots(op, slots) * slot_bytes(op);
+    return (uint64_t)share_slots(op, slots) * slot_bytes(op);
 }
 
 /* --- Running --- */
@@ -154,7 +154,7 @@ static void begin_pass(pass *p, const wk_cpu_run *run, uint32_t features) {
     p->blocks = blocks_of(run->op);
     p->length = -1;
     const int n_slots = share_slots(run->op, p->slot_of);
-    const size_t size = slot_bytes(run->op);
+    const size_t size = (size_t)slot_bytes(run->op);
     for (int i = 0; i < n_slots; i++)
         p->slots[i] = (wk_buffer){.size = size,
                                   .data = (unsigned char *)run->worker_scratch + (size_t)i * size};

@@ -12,11 +12,12 @@
 /* --- Giving commands --- */
 
 /* What is there stays until there is more: commands and plans given before rely on it. */
-static wick_status reserve_block(wk_backend_device *dev, wk_cpu_block *block, size_t size,
+static wick_status reserve_block(wk_backend_device *dev, wk_cpu_block *block, uint64_t bytes,
                                  wick_error *err) {
-    if (size <= block->size) return WICK_OK;
-    void *const data = wk_alloc_aligned(dev->heap, size);
-    if (!data) return wk_cpu_no_memory(err, size, "scratch memory of a kernel");
+    if (bytes <= block->size) return WICK_OK;
+    const size_t size = (size_t)bytes;
+    void *const data = bytes <= SIZE_MAX ? wk_alloc_aligned(dev->heap, size) : NULL;
+    if (!data) return wk_cpu_no_memory(err, bytes, "scratch memory of a kernel");
     wk_memory_prefer_large_pages(data, size);
     /* An op that is computed in slices may have left there what its next phase reads. */
     if (block->size > 0) memcpy(data, block->data, block->size);
@@ -40,12 +41,12 @@ static wick_status reserve_scratch(wk_backend_device *dev, const wk_cpu_kernel *
         WK_TRY(reserve_block(dev, &dev->scratch, kernel->scratch_bytes(op) + 1, err));
     }
     if (!kernel->worker_bytes) return WICK_OK;
-    const size_t bytes = kernel->worker_bytes(op);
+    const uint64_t bytes = kernel->worker_bytes(op);
     if (bytes < dev->worker_bytes) return WICK_OK;
-    const size_t each = (bytes / WK_ALIGNMENT + 1) * WK_ALIGNMENT;
-    const size_t n = (size_t)wk_pool_size(dev->pool);
+    const uint64_t each = (bytes / WK_ALIGNMENT + 1) * WK_ALIGNMENT;
+    const uint64_t n = (uint64_t)wk_pool_size(dev->pool);
     WK_TRY(reserve_block(dev, &dev->worker_scratch, each * n, err));
-    dev->worker_bytes = each;
+    dev->worker_bytes = (size_t)each;
     return WICK_OK;
 }
 

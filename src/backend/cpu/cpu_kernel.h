@@ -27,8 +27,9 @@ typedef struct wk_cpu_kernel {
     int n_phases;
     int64_t (*items)(const wk_op *op, int phase);
     int64_t (*grain)(const wk_op *op, int phase); /* NULL: 1 */
-    size_t (*scratch_bytes)(const wk_op *op);     /* NULL: none */
-    size_t (*worker_bytes)(const wk_op *op);      /* NULL: none */
+    /* NULL: none. Of 64 bits, so that none overflows, also where there is less memory. */
+    uint64_t (*scratch_bytes)(const wk_op *op);
+    uint64_t (*worker_bytes)(const wk_op *op);
     void (*run)(const wk_cpu_run *run, int phase, int64_t begin, int64_t end);
     /* Elementwise ops: the same bits for n floats side by side; of op only the parameters count.
      * NULL: there is none. */

@@ -21,7 +21,9 @@ static const wk_kernel *kernel_at(const wk_backend_device *dev, size_t number) {
 
 /* --- Scratch memory, followed by a guard --- */
 
-static bool make_scratch(wk_cpu_block *s, size_t size, wk_heap *heap) {
+static bool make_scratch(wk_cpu_block *s, uint64_t bytes, wk_heap *heap) {
+    const size_t size = (size_t)bytes;
+    if (bytes > SIZE_MAX - WK_ALIGNMENT) return false;
     s->size = size;
     s->data = wk_alloc_aligned(heap, size + WK_ALIGNMENT);
     if (s->data) memset(s->data, POISON, size + WK_ALIGNMENT);

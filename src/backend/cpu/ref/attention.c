@@ -18,10 +18,10 @@ typedef struct attention_scratch {
     double *logits, *sum, *q, *row;
 } attention_scratch;
 
-static size_t attention_worker_bytes(const wk_op *op) {
+static uint64_t attention_worker_bytes(const wk_op *op) {
     const int64_t d = wk_src(op, Q)->extent[3], e = wk_src(op, V)->extent[3];
     const int64_t s = wk_src(op, K)->extent[2];
-    return (size_t)(s + e + d + largest_of(d, e)) * sizeof(double);
+    return (uint64_t)(s + e + d + largest_of(d, e)) * sizeof(double);
 }
 
 static attention_scratch split_scratch(const wk_op *op, double *memory) {

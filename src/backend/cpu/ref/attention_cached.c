@@ -61,9 +61,9 @@ static int64_t row_room(const wk_op *op) {
     return d > e ? d : e;
 }
 
-static size_t cached_worker_bytes(const wk_op *op) {
+static uint64_t cached_worker_bytes(const wk_op *op) {
     const wk_batch_layout *b = &op->p.cached.batch;
-    return (size_t)(3 * row_room(op) + (int64_t)b->n_blocks * b->block_size) * sizeof(double);
+    return (uint64_t)(3 * row_room(op) + (int64_t)b->n_blocks * b->block_size) * sizeof(double);
 }
 
 static wk_row cache_row(const wk_view *cache, const batch_row *row, int64_t group, int64_t j) {

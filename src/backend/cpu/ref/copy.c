@@ -77,9 +77,9 @@ static void unpack_row(const wk_cpu_run *run, const wk_row *y, int64_t r) {
     }
 }
 
-static size_t unpacked_bytes(const wk_op *op) {
+static uint64_t unpacked_bytes(const wk_op *op) {
     const wk_view *x = wk_src(op, 0);
-    return x->layout == WK_LAYOUT_RAW ? 0 : (size_t)x->extent[1] * sizeof(float);
+    return x->layout == WK_LAYOUT_RAW ? 0 : (uint64_t)x->extent[1] * sizeof(float);
 }
 
 static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-static size_t embedding_worker_bytes(const wk_op *op) {
-    return (size_t)wk_src(op, 0)->extent[1] * (sizeof(double) + sizeof(float));
+static uint64_t embedding_worker_bytes(const wk_op *op) {
+    return (uint64_t)wk_src(op, 0)->extent[1] * (sizeof(double) + sizeof(float));
 }
 
 /* Rows of the same scalar dtype are moved bit for bit, others go through float64. */

@@ -37,7 +37,7 @@ static void run_matmul(const wk_cpu_run *run, int phase, int64_t begin, int64_t 
     }
 }
 
-static size_t matmul_worker_bytes(const wk_op *op) { return 2 * wk_ref_row_bytes(op); }
+static uint64_t matmul_worker_bytes(const wk_op *op) { return 2 * wk_ref_row_bytes(op); }
 
 const wk_cpu_kernel wk_matmul_ref = {
     .base.name = "matmul_ref",
@@ -57,15 +57,15 @@ const wk_cpu_kernel wk_matmul_ref = {
 
 static int64_t linear_items(const wk_op *op, int phase) { return wk_dst(op, 0)->extent[phase]; }
 
-static size_t linear_scratch_bytes(const wk_op *op) {
+static uint64_t linear_scratch_bytes(const wk_op *op) {
     const wk_view *x = wk_src(op, 0);
-    return (size_t)(x->extent[0] * x->extent[1]) * sizeof(double);
+    return (uint64_t)(x->extent[0] * x->extent[1]) * sizeof(double);
 }
 
 /* A weight row in float32 as it is decoded, and in float64. */
-static size_t linear_worker_bytes(const wk_op *op) {
+static uint64_t linear_worker_bytes(const wk_op *op) {
     const wk_view *x = wk_src(op, 0);
-    return (size_t)x->extent[x->rank - 1] * (sizeof(double) + sizeof(float));
+    return (uint64_t)x->extent[x->rank - 1] * (sizeof(double) + sizeof(float));
 }
 
 static void load_weight_row(const wk_view *weight, int64_t row, double *dst, float *decoded) {
@@ -140,8 +140,8 @@ const wk_cpu_kernel wk_linear_ref = {
  *
  * An item is a row of y. */
 
-static size_t experts_worker_bytes(const wk_op *op) {
-    return (size_t)wk_src(op, 0)->extent[2] * sizeof(double) + linear_worker_bytes(op);
+static uint64_t experts_worker_bytes(const wk_op *op) {
+    return (uint64_t)wk_src(op, 0)->extent[2] * sizeof(double) + linear_worker_bytes(op);
 }
 
 /* Row r by expert e. x: scratch for row r of the input, then for a row of the weight. */

@@ -115,9 +115,9 @@ static void run_argsort(const wk_cpu_run *run, int phase, int64_t begin, int64_t
     }
 }
 
-static size_t argsort_bytes(const wk_op *op) {
+static uint64_t argsort_bytes(const wk_op *op) {
     const wk_view *const x = wk_src(op, 0);
-    return 2 * (size_t)x->extent[x->rank - 1] * sizeof(entry);
+    return 2 * (uint64_t)x->extent[x->rank - 1] * sizeof(entry);
 }
 
 const wk_cpu_kernel wk_argsort_ref = {

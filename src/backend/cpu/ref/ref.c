@@ -58,7 +58,7 @@ int64_t wk_ref_dst_rows(const wk_op *op, int phase) {
     return wk_row_count(wk_dst(op, 0));
 }
 
-size_t wk_ref_row_bytes(const wk_op *op) {
+uint64_t wk_ref_row_bytes(const wk_op *op) {
     const wk_view *y = wk_dst(op, 0);
-    return y->rank > 0 ? (size_t)y->extent[y->rank - 1] * sizeof(double) : sizeof(double);
+    return y->rank > 0 ? (uint64_t)y->extent[y->rank - 1] * sizeof(double) : sizeof(double);
 }

@@ -28,7 +28,7 @@ bool wk_ref_is_float(const wk_op *op);
 /* Items of kernels that work on the rows of the first destination. */
 int64_t wk_ref_dst_rows(const wk_op *op, int phase);
 /* Worker scratch for one row of the first destination in float64. */
-size_t wk_ref_row_bytes(const wk_op *op);
+uint64_t wk_ref_row_bytes(const wk_op *op);
 
 /* elementwise.c. The remainder has the sign of b; a zero too. */
 double wk_ref_remainder(double a, double b);

@@ -81,9 +81,9 @@ static void run_top_k(const wk_cpu_run *run, int phase, int64_t begin, int64_t e
     }
 }
 
-static size_t top_k_bytes(const wk_op *op) {
+static uint64_t top_k_bytes(const wk_op *op) {
     const wk_view *const values = wk_dst(op, 0);
-    return (size_t)values->extent[values->rank - 1] * sizeof(candidate);
+    return (uint64_t)values->extent[values->rank - 1] * sizeof(candidate);
 }
 
 const wk_cpu_kernel wk_top_k_ref = {

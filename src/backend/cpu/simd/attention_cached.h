@@ -77,18 +77,18 @@ static int64_t cached_queries(const wk_op *op) {
     return cached_attention(op).heads * (each > whole ? each : whole);
 }
 
-static size_t cached_worker_bytes(const wk_op *op) {
+static uint64_t cached_worker_bytes(const wk_op *op) {
     const attention a = cached_attention(op);
     return worker_bytes(&a, cached_queries(op));
 }
 
 /* Parts [row][head][span], where the op may be split. */
-static size_t cached_scratch_bytes(const wk_op *op) {
+static uint64_t cached_scratch_bytes(const wk_op *op) {
     const attention a = cached_attention(op);
     const int64_t n_spans = count_spans(key_capacity(op)), rows = cached_rows(op);
     if (rows > ITEM_ROWS || n_spans <= 1) return 0;
     const int64_t n_parts = rows * wk_src(op, CACHED_Q)->extent[1] * n_spans;
-    return (size_t)(n_parts * part_floats(&a)) * sizeof(float);
+    return (uint64_t)(n_parts * part_floats(&a)) * sizeof(float);
 }
 
 /* ---- Rows. ---- */

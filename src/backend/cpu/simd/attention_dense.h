@@ -35,11 +35,11 @@ static int64_t dense_queries(const wk_op *op) {
 }
 
 /* The scratch that all attention needs, then the queries as floats, where they are halves. */
-static size_t dense_worker_bytes(const wk_op *op) {
+static uint64_t dense_worker_bytes(const wk_op *op) {
     const attention a = dense_attention(op);
     const bool is_half = wk_src(op, DENSE_Q)->dtype == WICK_F16;
     const int64_t floats = is_half ? dense_queries(op) * round_up(a.d, 16) : 0;
-    return worker_bytes(&a, dense_queries(op)) + (size_t)floats * sizeof(float);
+    return worker_bytes(&a, dense_queries(op)) + (uint64_t)floats * sizeof(float);
 }
 
 typedef struct dense_run {

@@ -40,9 +40,9 @@ typedef struct attention_worker {
     query_state *queries;
 } attention_worker;
 
-static size_t worker_bytes(const attention *a, int64_t n_queries) {
+static uint64_t worker_bytes(const attention *a, int64_t n_queries) {
     const int64_t floats = STEP * (round_up(a->d, 16) + a->width) + 2 * n_queries * part_floats(a);
-    return (size_t)floats * sizeof(float) + (size_t)n_queries * sizeof(query_state);
+    return (uint64_t)floats * sizeof(float) + (uint64_t)n_queries * sizeof(query_state);
 }
 
 static attention_worker worker_at(const attention *a, void *memory, int64_t n_queries) {

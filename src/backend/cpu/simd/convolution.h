@@ -74,7 +74,8 @@ static void set_items(convolving *s, int64_t n_products) {
     s->n_down = parts_of(s->rows, FILTER_ROWS);
     s->n_across = parts_of(s->columns, POSITIONS);
     const int64_t others = n_products * s->n_down, strips = parts_of(s->columns, STRIP);
-    const int64_t room = s->rows * s->columns * s->k / LEAST_WORK;
+    const double work = (double)s->rows * (double)s->columns * (double)s->k / (double)LEAST_WORK;
+    const int64_t room = work < (double)strips ? (int64_t)work : strips;
     if (s->n_across > 1 || others < EVEN_ITEMS)
         s->n_across = even_parts(s->n_across, others, strips / 2 < room ? strips / 2 : room);
     s->all_rows = most_of(s->rows, TILE_ROWS, 1);
@@ -110,9 +111,9 @@ static int64_t weight_floats(const convolving *s) {
     return s->groups * (s->all_rows * s->k + s->rows);
 }
 
-static size_t convolution_scratch_bytes(const wk_op *op) {
+static uint64_t convolution_scratch_bytes(const wk_op *op) {
     const convolving s = convolving_of(op);
-    return (size_t)(image_floats(&s) + weight_floats(&s)) * sizeof(float);
+    return (uint64_t)(image_floats(&s) + weight_floats(&s)) * sizeof(float);
 }
 
 /* A run of positions side by side in the image, or in y. */
@@ -121,10 +122,10 @@ typedef struct piece {
     int64_t n;
 } piece;
 
-static size_t convolution_worker_bytes(const wk_op *op) {
+static uint64_t convolution_worker_bytes(const wk_op *op) {
     const convolving s = convolving_of(op);
     const int64_t n = DEPTH * STRIP + WINDOW_SLACK + s.most_rows * s.most_columns + s.l.padded;
-    return (size_t)n * sizeof(float) + 2 * (size_t)s.most_columns * sizeof(piece) +
+    return (uint64_t)n * sizeof(float) + 2 * (uint64_t)s.most_columns * sizeof(piece) +
            DEPTH * sizeof(int64_t);
 }
 

@@ -315,15 +315,15 @@ static int64_t exact_grain(const wk_op *op, int phase) {
 }
 
 /* The last tile of each group may be filled up. */
-static size_t exact_scratch_bytes(const wk_op *op) {
+static uint64_t exact_scratch_bytes(const wk_op *op) {
     const int64_t m = linear_m(op), columns = m + linear_groups(op) * TILE_COLUMNS_SMALL;
-    const size_t packed = m == 1 ? 0 : (size_t)(columns * linear_k(op)) * sizeof(float);
+    const uint64_t packed = m == 1 ? 0 : (uint64_t)(columns * linear_k(op)) * sizeof(float);
     return linear_index_bytes(op) + packed;
 }
 
-static size_t exact_worker_bytes(const wk_op *op) {
+static uint64_t exact_worker_bytes(const wk_op *op) {
     const int n = linear_m(op) > 1 ? GROUP * SPAN : COLUMN_IS_UNPACKED ? DECODE_PANELS * CHUNK : 0;
-    return (size_t)n * WK_PANEL_ROWS * sizeof(float);
+    return (uint64_t)n * WK_PANEL_ROWS * sizeof(float);
 }
 
 /* The tiles of group number g. */

@@ -370,13 +370,13 @@ static int64_t grain(const wk_op *op, int phase) {
     return linear_m(op) == 1 && linear_get(op).panel_bytes >= LONG_PANEL ? FAST_PANELS : 2;
 }
 
-static size_t scratch_bytes(const wk_op *op) { return linear_index_bytes(op) + packed_bytes(op); }
+static uint64_t scratch_bytes(const wk_op *op) { return linear_index_bytes(op) + packed_bytes(op); }
 
-static size_t worker_bytes(const wk_op *op) {
+static uint64_t worker_bytes(const wk_op *op) {
     const int64_t m = linear_m(op), k = linear_k(op);
     const wk_layout layout = (wk_layout)wk_src(op, 1)->layout;
     if (!has_unpacked(layout, m)) return 0;
-    return (size_t)(group_panels(layout, m, k) * (k / QUANT_BLOCK)) * sizeof(unpacked_block);
+    return (uint64_t)(group_panels(layout, m, k) * (k / QUANT_BLOCK)) * sizeof(unpacked_block);
 }
 
 /* The kernels of a type; isa: the suffix of their names, isa_needs: WK_CPU_* features. */

@@ -37,10 +37,10 @@ static inline int64_t linear_groups(const wk_op *op) {
     return m < n_experts ? m : n_experts;
 }
 
-static inline size_t linear_index_bytes(const wk_op *op) {
+static inline uint64_t linear_index_bytes(const wk_op *op) {
     if (!linear_has_experts(op)) return 0;
     const int64_t words = 1 + linear_groups(op) + wk_src(op, 1)->extent[0] + linear_m(op);
-    return ((size_t)words * sizeof(uint32_t) / WK_ALIGNMENT + 1) * WK_ALIGNMENT;
+    return ((uint64_t)words * sizeof(uint32_t) / WK_ALIGNMENT + 1) * WK_ALIGNMENT;
 }
 
 static inline linear_index linear_index_in(const wk_op *op, void *scratch) {

@@ -22,8 +22,8 @@ typedef struct fast_packed {
     int64_t n_blocks;
 } fast_packed;
 
-static size_t packed_bytes(const wk_op *op) {
-    const size_t n = (size_t)(packed_rows(op) * (linear_k(op) / QUANT_BLOCK));
+static uint64_t packed_bytes(const wk_op *op) {
+    const uint64_t n = (uint64_t)(packed_rows(op) * (linear_k(op) / QUANT_BLOCK));
     return n * (sizeof(fast_block) + (FAST_PLANES > 1 ? sizeof(fast_low) : 0));
 }
 

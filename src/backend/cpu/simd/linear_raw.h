@@ -64,8 +64,8 @@ static inline int64_t raw_step(const raw_product *product) {
 }
 
 /* Of a worker's scratch memory what the kernel for panels has; the panels follow. */
-static inline size_t raw_inner_bytes(const raw_product *product) {
-    const size_t bytes =
+static inline uint64_t raw_inner_bytes(const raw_product *product) {
+    const uint64_t bytes =
         product->kernel->worker_bytes ? product->kernel->worker_bytes(&product->op) : 0;
     return (bytes + WK_ALIGNMENT - 1) / WK_ALIGNMENT * WK_ALIGNMENT;
 }
@@ -137,14 +137,14 @@ static inline void raw_run(const raw_form *form, const wk_cpu_run *run, int phas
     }
 }
 
-static inline size_t raw_scratch_bytes(const raw_form *form, const wk_op *op) {
+static inline uint64_t raw_scratch_bytes(const raw_form *form, const wk_op *op) {
     const raw_product product = raw_find(form, op);
     return product.kernel->scratch_bytes ? product.kernel->scratch_bytes(&product.op) : 0;
 }
 
-static inline size_t raw_worker_bytes(const raw_form *form, const wk_op *op) {
+static inline uint64_t raw_worker_bytes(const raw_form *form, const wk_op *op) {
     const raw_product product = raw_find(form, op);
-    return raw_inner_bytes(&product) + (size_t)(raw_step(&product) * raw_panel_bytes(&product));
+    return raw_inner_bytes(&product) + (uint64_t)(raw_step(&product) * raw_panel_bytes(&product));
 }
 
 #define RAW_KERNEL_OF(opcode, operation, type, isa_needs, fast)                                    \
@@ -175,10 +175,10 @@ static inline size_t raw_worker_bytes(const raw_form *form, const wk_op *op) {
         const raw_product product = raw_find(&form_##type, op);                                    \
         return product.kernel->grain(&product.op, phase);                                          \
     }                                                                                              \
-    static size_t scratch_bytes_##type(const wk_op *op) {                                          \
+    static uint64_t scratch_bytes_##type(const wk_op *op) {                                        \
         return raw_scratch_bytes(&form_##type, op);                                                \
     }                                                                                              \
-    static size_t worker_bytes_##type(const wk_op *op) {                                           \
+    static uint64_t worker_bytes_##type(const wk_op *op) {                                         \
         return raw_worker_bytes(&form_##type, op);                                                 \
     }                                                                                              \
     static void run_##type(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {         \

@@ -320,20 +320,20 @@ static bool is_held(const wk_op *op, const cuts *t) {
     return c->dtype != WICK_F32 || c->stride[t->is_swapped ? c->rank - 2 : c->rank - 1] != 1;
 }
 
-static size_t matmul_scratch_bytes(const wk_op *op) {
+static uint64_t matmul_scratch_bytes(const wk_op *op) {
     const cuts t = cuts_of(op);
     if (!t.is_shared) return 0;
-    return (size_t)(t.n_matrices * shared_b(&t)) * sizeof(float);
+    return (uint64_t)(t.n_matrices * shared_b(&t)) * sizeof(float);
 }
 
-static size_t matmul_worker_bytes(const wk_op *op) {
+static uint64_t matmul_worker_bytes(const wk_op *op) {
     const cuts t = cuts_of(op);
     const int64_t depth = t.k < t.span ? t.k : t.span;
     const int64_t rows = most_of(t.rows, TILE_ROWS, t.n_down);
     const int64_t columns = most_of(t.columns, STRIP, t.n_across);
     const int64_t packed = rows + (t.is_shared ? 0 : columns);
     const int64_t held = is_held(op, &t) || t.k > t.span ? rows * columns : 0;
-    return (size_t)(packed * depth + held) * sizeof(float);
+    return (uint64_t)(packed * depth + held) * sizeof(float);
 }
 
 static product product_of(const wk_op *op, int64_t index, const cuts *t) {

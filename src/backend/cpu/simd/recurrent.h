@@ -46,8 +46,8 @@ static int64_t causal_conv_items(const wk_op *op, int phase) {
 }
 
 /* The item's weights, a tap after the other, and its bias. */
-static size_t causal_conv_bytes(const wk_op *op) {
-    return (size_t)(op->view[WEIGHT].extent[1] + 1) * COLUMNS * sizeof(float);
+static uint64_t causal_conv_bytes(const wk_op *op) {
+    return (uint64_t)(op->view[WEIGHT].extent[1] + 1) * COLUMNS * sizeof(float);
 }
 
 static void load_taps(const wk_op *op, int64_t first, int64_t n, float *taps) {
@@ -142,8 +142,8 @@ static int64_t scan_items(const wk_op *op, int phase) {
     return op->view[Y].extent[1] * blocks_of_head(op);
 }
 
-static size_t scan_bytes(const wk_op *op) {
-    return (size_t)op->view[BC].extent[3] * COLUMNS * sizeof(float);
+static uint64_t scan_bytes(const wk_op *op) {
+    return (uint64_t)op->view[BC].extent[3] * COLUMNS * sizeof(float);
 }
 
 /* Of one row, part j; a stride of 0 repeats a number. */

@@ -47,11 +47,11 @@ static int64_t depthwise_taps(const depthwise *s) {
     return s->w->kernel[0] * s->w->kernel[1] * s->w->kernel[2];
 }
 
-static size_t depthwise_bytes(const wk_op *op) {
+static uint64_t depthwise_bytes(const wk_op *op) {
     const depthwise s = depthwise_of(op);
     const int64_t n = s.w->kernel[0] * s.n_lines * s.l.line + WINDOW_SLACK + s.l.padded +
                       s.y->extent[4] + depthwise_taps(&s);
-    return (size_t)n * sizeof(float) + (size_t)s.w->kernel[2] * sizeof(int64_t);
+    return (uint64_t)n * sizeof(float) + (uint64_t)s.w->kernel[2] * sizeof(int64_t);
 }
 
 static int64_t depthwise_items(const wk_op *op, int phase) {

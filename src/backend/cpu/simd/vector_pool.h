@@ -19,13 +19,13 @@ typedef struct pooling {
     int64_t *taps; /* where in dealt each element of the kernel begins */
 } pooling;
 
-static size_t pool_bytes(const wk_op *op) {
+static uint64_t pool_bytes(const wk_op *op) {
     const wk_window_shape *const w = &op->p.pool.windows;
     const wk_view *const x = wk_src(op, 0);
     const window_lines l = window_lines_of(w, x);
     const int64_t n =
         l.padded + l.line + WINDOW_SLACK + 2 * wk_dst(op, 0)->extent[4] + POOL_ROWS * l.in;
-    return (size_t)n * sizeof(float) + (size_t)w->kernel[2] * sizeof(int64_t);
+    return (uint64_t)n * sizeof(float) + (uint64_t)w->kernel[2] * sizeof(int64_t);
 }
 
 static int64_t pool_grain(const wk_op *op, int phase) {

@@ -41,8 +41,8 @@ static bool has_float_rows(const wk_view *view) {
 }
 
 /* Room for a row of each operand. */
-static size_t row_bytes(const wk_op *op) {
-    return (size_t)(op->n_dst + op->n_src) * (size_t)row_length(&op->view[0]) * sizeof(float);
+static uint64_t row_bytes(const wk_op *op) {
+    return (uint64_t)(op->n_dst + op->n_src) * (uint64_t)row_length(&op->view[0]) * sizeof(float);
 }
 
 static float *row_room(const wk_cpu_run *run, int operand) {

@@ -80,8 +80,8 @@ static void run_argsort(const wk_cpu_run *run, int phase, int64_t begin, int64_t
     }
 }
 
-static size_t argsort_bytes(const wk_op *op) {
-    return 2 * (size_t)row_length(wk_src(op, 0)) * sizeof(sort_entry);
+static uint64_t argsort_bytes(const wk_op *op) {
+    return 2 * (uint64_t)row_length(wk_src(op, 0)) * sizeof(sort_entry);
 }
 
 /* Numbers that 32 bits hold. */
