@@ -116,6 +116,7 @@ static void set_function(wk_params *p, const wk_chain_step *step, const double *
 }
 
 void wk_chain_op(const wk_op *op, int step, const wk_view *views, wk_op *out) {
+    out->name = op->name;
     const wk_chain *const chain = &op->p.chain;
     const wk_chain_step *const s = &chain->step[step];
     double scalars[2] = {0};

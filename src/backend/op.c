@@ -85,7 +85,7 @@ static wick_status check_where(const wk_op *op, wick_error *err) {
         if (!wk_view_same_shape(y, wk_src(op, i)))
             return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape");
         if (i > 0 && (wk_src(op, i)->dtype != y->dtype || !wk_dtype_is_scalar(y->dtype)))
-            return wrong(err, WICK_ERR_DTYPE, op, "a, b and y must have one scalar dtype");
+            return wrong(err, WICK_ERR_DTYPE, op, "operands must have one scalar dtype");
     }
     return WICK_OK;
 }
@@ -186,7 +186,7 @@ static wick_status check_gather(const wk_op *op, wick_error *err) {
     if (!fits_rows(y, index, x))
         return wrong(err, WICK_ERR_SHAPE, op, "must be x [.., n], index and y [.., m]");
     if (y->dtype != x->dtype || !wk_dtype_is_scalar(x->dtype))
-        return wrong(err, WICK_ERR_DTYPE, op, "x and y must have one scalar dtype");
+        return wrong(err, WICK_ERR_DTYPE, op, "operands must have one scalar dtype");
     if (is_index(index->dtype)) return WICK_OK;
     return wrong(err, WICK_ERR_DTYPE, op, "index must be u32, i64 or u8");
 }
@@ -200,7 +200,7 @@ static wick_status check_scatter(const wk_op *op, wick_error *err) {
     if (!is_index(index->dtype))
         return wrong(err, WICK_ERR_DTYPE, op, "index must be u32, i64 or u8");
     if (y->dtype != src->dtype || !wk_dtype_is_scalar(y->dtype))
-        return wrong(err, WICK_ERR_DTYPE, op, "y and src must have one scalar dtype");
+        return wrong(err, WICK_ERR_DTYPE, op, "operands must have one scalar dtype");
     return check_takes(op, op->p.scatter == WK_SCATTER_SET || is_number(y->dtype), err);
 }
 
@@ -224,9 +224,9 @@ static wick_status check_argsort(const wk_op *op, wick_error *err) {
 static wick_status check_norm(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
     if (x->rank < 1 || !wk_view_same_shape(y, x))
-        return wrong(err, WICK_ERR_SHAPE, op, "y and x must have one shape of rank 1 or more");
+        return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape of rank 1 or more");
     if (y->dtype != x->dtype || !wk_dtype_is_float(x->dtype))
-        return wrong(err, WICK_ERR_DTYPE, op, "y and x must have one float dtype");
+        return wrong(err, WICK_ERR_DTYPE, op, "operands must have one float dtype");
     for (int i = 1; i < op->n_src; i++) {
         const wk_view *const w = wk_src(op, i);
         if (!w->buf) continue;
@@ -244,8 +244,7 @@ static wick_status check_rope(const wk_op *op, wick_error *err) {
         return wrong(err, WICK_ERR_SHAPE, op, "y and x must be [b, t, h, d] alike");
     if (p->rank != 2 || p->extent[0] != x->extent[0] || p->extent[1] != x->extent[1])
         return wrong(err, WICK_ERR_SHAPE, op, "positions must be [b, t]");
-    if (!is_index(p->dtype))
-        return wrong(err, WICK_ERR_DTYPE, op, "positions must be u32, i64 or u8");
+    if (!is_index(p->dtype)) return wrong(err, WICK_ERR_DTYPE, op, "index must be u32, i64 or u8");
     const int r = op->p.rope.rotary_dim;
     if (r < 0 || r % 2 != 0 || r > x->extent[3])
         return wrong(err, WICK_ERR_VALUE, op, "rotary_dim must be even and at most d");
@@ -293,7 +292,7 @@ static wick_status check_weight(const wk_op *op, const wk_view *w, wick_error *e
 static wick_status check_product(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0), *const w = wk_src(op, 1);
     if (x->dtype != y->dtype || !wk_dtype_is_float(x->dtype))
-        return wrong(err, WICK_ERR_DTYPE, op, "x and y must have one float dtype");
+        return wrong(err, WICK_ERR_DTYPE, op, "operands must have one float dtype");
     if (!wk_dtype_is_float(w->dtype) && !wk_dtype_is_block(w->dtype))
         return wrong(err, WICK_ERR_DTYPE, op, "weight must be of a float or block type");
     return check_weight(op, w, err);
@@ -333,7 +332,8 @@ static wick_status check_embedding(const wk_op *op, wick_error *err) {
     if (y->rank != 2 || w->rank != 2 || ids->rank != 1 || y->extent[0] != ids->extent[0] ||
         y->extent[1] != w->extent[1])
         return wrong(err, WICK_ERR_SHAPE, op, "must be weight [n, k], ids [m], y [m, k]");
-    if (!is_index(ids->dtype)) return wrong(err, WICK_ERR_DTYPE, op, "ids must be u32, i64 or u8");
+    if (!is_index(ids->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "index must be u32, i64 or u8");
     return check_weight(op, w, err);
 }
 
@@ -368,7 +368,7 @@ static wick_status check_attention(const wk_op *op, wick_error *err) {
                      "mask and bias must be [b, h, t, s], sinks and slopes [h]");
     if (q->dtype != k->dtype || k->dtype != v->dtype || y->dtype != q->dtype ||
         !wk_dtype_is_float(q->dtype))
-        return wrong(err, WICK_ERR_DTYPE, op, "q, k, v and y must have one float dtype");
+        return wrong(err, WICK_ERR_DTYPE, op, "operands must have one float dtype");
     if (wk_src(op, 3)->buf && wk_src(op, 3)->dtype != WICK_U8 && wk_src(op, 3)->dtype != WICK_BOOL)
         return wrong(err, WICK_ERR_DTYPE, op, "mask must be u8 or bool");
     return WICK_OK;
@@ -425,7 +425,7 @@ static wick_status check_attention_cached(const wk_op *op, wick_error *err) {
     if (!fits_heads(wk_src(op, 4), q->extent[1]) || !fits_heads(wk_src(op, 5), q->extent[1]))
         return wrong(err, WICK_ERR_SHAPE, op, "sinks and slopes must be [h]");
     if (q->dtype != WICK_F32 || y->dtype != WICK_F32)
-        return wrong(err, WICK_ERR_DTYPE, op, "q and y must be f32");
+        return wrong(err, WICK_ERR_DTYPE, op, "takes f32");
     return WICK_OK;
 }
 
@@ -436,7 +436,7 @@ static wick_status check_kv_append(const wk_op *op, wick_error *err) {
         if (fresh->rank != 3 || fresh->extent[0] != (int64_t)op->p.cached.batch.n_rows ||
             fresh->extent[1] != cache->extent[1] || fresh->extent[2] != cache->extent[3])
             return wrong(err, WICK_ERR_SHAPE, op, "k and v must be [rows, g, d]");
-        if (fresh->dtype != WICK_F32) return wrong(err, WICK_ERR_DTYPE, op, "k and v must be f32");
+        if (fresh->dtype != WICK_F32) return wrong(err, WICK_ERR_DTYPE, op, "takes f32");
     }
     return WICK_OK;
 }
@@ -506,13 +506,7 @@ static bool can_lay_out(const wk_window_shape *w, const wk_view *x) {
     return n <= (double)WK_MOST_ELEMENTS;
 }
 
-static wick_status check_layout(const wk_op *op, const wk_window_shape *w, wick_error *err) {
-    return can_lay_out(w, wk_src(op, 0))
-               ? WICK_OK
-               : wrong(err, WICK_ERR_SHAPE, op, "with its padding x has too many elements");
-}
-
-/* y [.., od, oh, ow] are windows of x [.., d, h, w]. */
+/* y [.., od, oh, ow] are windows of x [.., d, h, w], which is small enough with its padding. */
 static bool has_windows(const wk_window_shape *w, const wk_view *y, const wk_view *x) {
     const int64_t most = INT32_MAX, widest = INT64_MAX / 4; /* so that no sum overflows */
     if (x->rank != WK_WINDOW_RANK || y->rank != WK_WINDOW_RANK) return false;
@@ -525,7 +519,7 @@ static bool has_windows(const wk_window_shape *w, const wk_view *y, const wk_vie
         const int64_t room = padded - (w->dilation[d] * (w->kernel[d] - 1) + 1);
         if (room < 0 || y->extent[2 + d] != room / w->stride[d] + 1) return false;
     }
-    return true;
+    return can_lay_out(w, x);
 }
 
 static wick_status check_pool(const wk_op *op, wick_error *err) {
@@ -534,7 +528,6 @@ static wick_status check_pool(const wk_op *op, wick_error *err) {
     if (!has_windows(&op->p.pool.windows, y, x) || y->extent[0] != x->extent[0] ||
         y->extent[1] != x->extent[1])
         return wrong(err, WICK_ERR_SHAPE, op, "y must be the windows of x [n, c, d, h, w]");
-    WK_TRY(check_layout(op, &op->p.pool.windows, err));
     if (y->dtype != x->dtype) return wrong(err, WICK_ERR_DTYPE, op, "operands must have one dtype");
     const bool takes_it =
         op->p.pool.fn == WK_WINDOW_MAX ? is_number(x->dtype) : wk_dtype_is_float(x->dtype);
@@ -552,10 +545,7 @@ static wick_status check_convolution(const wk_op *op, wick_error *err) {
     for (int d = 0; fits && d < WK_WINDOW_DIMS; d++)
         fits = weight->extent[2 + d] == op->p.windows.kernel[d];
     if (!fits || (bias->buf && (bias->rank != 1 || bias->extent[0] != m)))
-        return wrong(err, WICK_ERR_SHAPE, op,
-                     "must be the windows of x [n, c, d, h, w] by weight [m, c / groups, kd, kh, "
-                     "kw] plus bias [m]");
-    WK_TRY(check_layout(op, &op->p.windows, err));
+        return wrong(err, WICK_ERR_SHAPE, op, "y must be the windows of x [n, c, d, h, w]");
     if (x->dtype != y->dtype || weight->dtype != y->dtype || (bias->buf && bias->dtype != y->dtype))
         return wrong(err, WICK_ERR_DTYPE, op, "operands must have one dtype");
     return check_takes(op, wk_dtype_is_float(x->dtype), err);

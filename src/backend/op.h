@@ -444,10 +444,12 @@ typedef struct wk_op {
     uint8_t fault_slot; /* that it sets where an index is out of range */
     wk_params p;
     wk_view view[WK_MAX_OPERANDS];
+    const char *name; /* of the public operation that it is, or is a part of; NULL: of none */
 } wk_op;
 
 static inline void wk_op_copy(wk_op *to, const wk_op *from) {
     to->code = from->code;
+    to->name = from->name;
     to->n_dst = from->n_dst;
     to->n_src = from->n_src;
     to->fault_slot = from->fault_slot;
@@ -500,6 +502,10 @@ typedef struct wk_op_info {
 } wk_op_info;
 
 const wk_op_info *wk_op_get_info(wk_opcode code);
+/* What failures call it. */
+static inline const char *wk_op_name(const wk_op *op) {
+    return op->name ? op->name : wk_op_get_info(op->code)->name;
+}
 /* Of operand i; kernels of the user's and chains have as many of each kind as they like. */
 const wk_operand_info *wk_op_operand(const wk_op *op, int i);
 /* It reads indices, which may be out of range. */

@@ -82,7 +82,7 @@ const wk_batch_layout *wk_op_batch(const wk_op *op, int *operand) {
 static wick_status check_operand(const wk_op *op, int i, const wk_operand_info *info,
                                  wick_error *err) {
     const wk_view *const view = &op->view[i];
-    const char *const name = wk_op_get_info(op->code)->name;
+    const char *const name = wk_op_name(op);
     if (view->buf && wk_view_is_plain(view, i < op->n_dst)) return WICK_OK;
     if (!view->buf) {
         const bool is_blank = view->rank == 0 && view->dtype == WICK_F32 && view->layout == 0;
@@ -114,7 +114,7 @@ static wick_status check_aliasing(const wk_op *op, const wk_op_info *info, wick_
                                   !wk_op_operand(op, i)->is_optional &&
                                   wk_view_same(&op->view[d], &op->view[i]);
             if (!in_place)
-                return wk_fail(err, WICK_ERR_ARGUMENT, "%s: %s overlaps %s", info->name,
+                return wk_fail(err, WICK_ERR_ARGUMENT, "%s: %s overlaps %s", wk_op_name(op),
                                wk_op_operand(op, d)->name, wk_op_operand(op, i)->name);
         }
     }
@@ -144,8 +144,7 @@ wick_status wk_op_check(const wk_op *op, wick_error *err) {
 /* --- In words --- */
 
 char *wk_op_text(const wk_op *op, char *buf, size_t size) {
-    const wk_op_info *const info = wk_op_get_info(op->code);
-    size_t used = (size_t)snprintf(buf, size, "%s", info->name);
+    size_t used = (size_t)snprintf(buf, size, "%s", wk_op_name(op));
     for (int i = 0; i < op->n_dst + op->n_src; i++) {
         const wk_view *const view = &op->view[i];
         if (!view->buf || used >= size) continue;

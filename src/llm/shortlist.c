@@ -19,7 +19,7 @@ wick_tensor *wk_shortlist_make(wick_tensor *logits) {
     ids.dtype = WICK_U32;
     ids.offset += WK_SHORTLIST * sizeof(uint32_t);
     wk_call call;
-    wk_call_begin(&call, WK_OP_TOP_K);
+    wk_call_begin(&call, WK_OP_TOP_K, NULL);
     (void)wk_call_add(&call, list, &values);
     (void)wk_call_add(&call, list, &ids);
     (void)wk_call_add(&call, logits, NULL);

@@ -8,7 +8,7 @@
 /* x is a float; a chain of f16 or bf16 computes in f32, and its result becomes dtype again. */
 static bool begin(const char *op, wick_tensor *x, wick_scope *scope) {
     if (!x || !wk_operand_is_float(op, x) || !wk_operand_is_strided(op, x)) return false;
-    *scope = wick_scope_begin(x->device);
+    *scope = wk_operation_begin(x->device, op);
     return true;
 }
 

@@ -24,8 +24,8 @@ static bool check_range(const char *op, const wick_tensor *x, int dim, int64_t s
 }
 
 /* A copy of x with src in the part that starts there, of the shape of src and inside of x. */
-static wick_tensor *assign(wick_tensor *x, const int64_t *start, wick_tensor *src) {
-    const wick_scope scope = wick_scope_begin(x->device);
+static wick_tensor *assign(const char *op, wick_tensor *x, const int64_t *start, wick_tensor *src) {
+    const wick_scope scope = wk_operation_begin(x->device, op);
     wick_tensor *y = wk_dense_copy(x, x->view.dtype);
     if (y) {
         wk_view part = y->view;
@@ -60,7 +60,7 @@ wick_tensor *wick_slice_assign(wick_tensor *x, const int64_t *start, const int64
     }
     const wick_shape shape = wk_tensor_shape_of(src);
     if (!wk_shape_equal(&shape, &part)) return does_not_fit("slice_assign", src, &part);
-    return assign(x, start, src);
+    return assign("slice_assign", x, start, src);
 }
 
 wick_tensor *wick_slice_scatter(wick_tensor *x, wick_tensor *src, int dim, int64_t start) {
@@ -77,5 +77,5 @@ wick_tensor *wick_slice_scatter(wick_tensor *x, wick_tensor *src, int dim, int64
     }
     int64_t starts[WICK_MAX_RANK] = {0};
     starts[d] = start;
-    return assign(x, starts, src);
+    return assign("slice_scatter", x, starts, src);
 }

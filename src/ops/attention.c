@@ -109,7 +109,7 @@ static wick_tensor *attend(wick_tensor *const qkv[3], const wick_attention_desc 
     wick_device *const device = qkv[0]->device;
     sizes n;
     wk_call call;
-    wk_call_begin(&call, WK_OP_ATTENTION);
+    wk_call_begin(&call, WK_OP_ATTENTION, "attention");
     wk_call_add(&call, NULL, NULL); /* y, when its shape is known */
     for (size_t i = 0; i < 3; i++) wk_call_add(&call, qkv[i], NULL);
     for (size_t i = 0; i < WK_COUNT(extras); i++) wk_call_add(&call, extras[i], NULL);
@@ -120,7 +120,10 @@ static wick_tensor *attend(wick_tensor *const qkv[3], const wick_attention_desc 
     if (has_rows_first) shape.extent[1] = n.t, shape.extent[2] = n.h;
     const wick_dtype dtype = qkv[0]->view.dtype;
     /* No keys, no values: kernels need not know about it. */
-    if (n.s == 0) return wick_zeros(device, dtype, shape);
+    if (n.s == 0) {
+        const wick_scope scope = wk_operation_begin(device, "attention");
+        return wick_scope_result(scope, wick_zeros(device, dtype, shape));
+    }
 
     wick_tensor *const y = wk_tensor_new(device, dtype, &shape);
     if (!y) return NULL;

@@ -18,7 +18,7 @@ wick_tensor *wk_attention_cached(wick_tensor *q, const wk_kv_seen *seen, wick_te
     const wick_shape shape = {.rank = 3, .extent = {extent[0], extent[1], v_cache->view.extent[3]}};
     wick_tensor *const y = wk_tensor_new(q->device, q->view.dtype, &shape);
     wk_call call;
-    wk_call_begin(&call, WK_OP_ATTENTION_CACHED);
+    wk_call_begin(&call, WK_OP_ATTENTION_CACHED, NULL);
     wk_call_add(&call, y, NULL);
     for (size_t i = 0; i < WK_COUNT(operands); i++) wk_call_add(&call, operands[i], NULL);
     wk_call_add(&call, seen->sinks, NULL);
@@ -32,7 +32,7 @@ wick_status wk_kv_append_cached(wick_tensor *k_cache, wick_tensor *v_cache, wk_k
     wick_tensor *const operands[] = {k_cache, v_cache, fresh.k, fresh.v, descriptor};
     if (!wk_operands_present("kv_append", operands, WK_COUNT(operands))) return WICK_ERR_ARGUMENT;
     wk_call call;
-    wk_call_begin(&call, WK_OP_KV_APPEND);
+    wk_call_begin(&call, WK_OP_KV_APPEND, NULL);
     for (size_t i = 0; i < WK_COUNT(operands); i++) wk_call_add(&call, operands[i], NULL);
     call.op.p.cached = params->cached;
     return wk_call_queue(k_cache->device, &call);

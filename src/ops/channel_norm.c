@@ -50,7 +50,7 @@ static wick_tensor *normalize_groups(const char *op, wick_tensor *x, int64_t gro
                        shape.extent[1]);
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, op);
     if (wk_tensor_is_empty(x))
         return wick_scope_result(scope, wick_empty(x->device, x->view.dtype, shape));
     wick_tensor *const rows = wick_reshape(wk_widened(x), WICK_SHAPE(shape.extent[0] * groups, -1));
@@ -85,7 +85,7 @@ wick_tensor *wick_batch_norm(wick_tensor *x, wick_tensor *mean, wick_tensor *var
                              wick_tensor *weight, wick_tensor *bias, double eps) {
     wick_tensor *const operands[] = {x, mean, variance, weight, bias};
     if (!check("batch_norm", operands, batch_names, 3, 5, eps)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "batch_norm");
     wick_tensor *const y =
         standardized(wk_widened(x), by_channel(mean, x), by_channel(variance, x), eps);
     return wick_scope_result(scope, wk_promoted(scaled(y, x, weight, bias), x->view.dtype));
@@ -121,7 +121,7 @@ wick_tensor *wick_batch_norm_train(wick_tensor *x, wick_tensor *running_mean,
                                    wick_tensor *bias, double momentum, double eps) {
     wick_tensor *const operands[] = {x, running_mean, running_variance, weight, bias};
     if (!check_train(operands, momentum, eps)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "batch_norm_train");
     int dims[WICK_MAX_RANK], n_dims = 0;
     for (int i = 0; i < x->view.rank; i++)
         if (i != 1) dims[n_dims++] = i;

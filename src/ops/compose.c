@@ -74,7 +74,7 @@ wick_tensor *wk_add_to(wick_tensor *dst, wick_tensor *x) {
     }
     if (wk_tensor_is_empty(dst)) return dst;
     wk_call call;
-    wk_call_begin(&call, WK_OP_BINARY);
+    wk_call_begin(&call, WK_OP_BINARY, NULL);
     wk_call_add(&call, dst, NULL);
     wk_call_add(&call, dst, NULL);
     wk_call_add(&call, x, &view);

@@ -164,7 +164,7 @@ wick_tensor *wk_convolution(wick_tensor *x, wick_tensor *weight, wick_tensor *bi
     }
     wick_tensor *const y = wk_tensor_new(x->device, x->view.dtype, &shape);
     wk_call call;
-    wk_call_begin(&call, WK_OP_CONVOLUTION);
+    wk_call_begin(&call, WK_OP_CONVOLUTION, NULL);
     wk_call_add(&call, y, NULL);
     wk_call_add(&call, x, NULL);
     wk_call_add(&call, dense, NULL);
@@ -461,7 +461,7 @@ wick_tensor *wk_convolution_back(wick_tensor *g, wick_tensor *weight, const wk_v
 static wick_tensor *run(conv c, wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
                         const wick_conv_desc *desc, bool is_transposed) {
     if (!check(&c, x, weight, bias, desc, is_transposed)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, c.name);
     if (!is_transposed && !is_trivial(&c) && is_one_op(x))
         return wick_scope_result(scope, convolve_at_once(&c, x, weight, bias));
     wick_tensor *const sum = is_trivial(&c)  ? zeros_of(&c, x)

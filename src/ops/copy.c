@@ -11,7 +11,8 @@
 wick_tensor *wick_cast(wick_tensor *x, wick_dtype dtype) {
     if (!x || !wk_operand_is_strided("cast", x)) return NULL;
     if (!wk_dtype_is_storable("cast", x->device, dtype)) return NULL;
-    return wk_dense_copy(x, dtype);
+    const wick_scope scope = wk_operation_begin(x->device, "cast");
+    return wick_scope_result(scope, wk_dense_copy(x, dtype));
 }
 
 wick_tensor *wick_copy(wick_tensor *dst, wick_tensor *src) {
@@ -58,7 +59,10 @@ wick_tensor *wick_kv_append(wick_tensor *cache, wick_tensor *fresh, int64_t posi
     }
     wk_view view;
     wk_view_slice(&cache->view, 2, position, length, 1, &view);
-    return wk_queue_copy(cache, &view, fresh, &fresh->view) == WICK_OK ? cache : NULL;
+    const wick_scope scope = wk_operation_begin(cache->device, "kv_append");
+    const wick_status status = wk_queue_copy(cache, &view, fresh, &fresh->view);
+    wick_scope_end(scope);
+    return status == WICK_OK ? cache : NULL;
 }
 
 /* Checks the operands of cat and finds its dim and shape. */
@@ -94,20 +98,17 @@ wick_tensor *wick_cat(wick_tensor *const *x, size_t count, int dim) {
     int resolved;
     wick_shape shape;
     if (!cat_shape(x, count, dim, &resolved, &shape)) return NULL;
+    const wick_scope scope = wk_operation_begin(x[0]->device, "cat");
     wick_tensor *y = wk_tensor_new(x[0]->device, x[0]->view.dtype, &shape);
-    if (!y) return NULL;
     int64_t start = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; y && i < count; i++) {
         const int64_t length = x[i]->view.extent[resolved];
         wk_view view;
         wk_view_slice(&y->view, resolved, start, length, 1, &view);
-        if (wk_queue_copy(y, &view, x[i], &x[i]->view) != WICK_OK) {
-            wick_release(y);
-            return NULL;
-        }
+        if (wk_queue_copy(y, &view, x[i], &x[i]->view) != WICK_OK) y = NULL;
         start += length;
     }
-    return y;
+    return wick_scope_result(scope, y);
 }
 
 /* Checks the operands of stack and finds its dim and shape. */
@@ -147,16 +148,14 @@ wick_tensor *wick_stack(wick_tensor *const *x, size_t count, int dim) {
     int resolved;
     wick_shape shape;
     if (!stack_shape(x, count, dim, &resolved, &shape)) return NULL;
+    const wick_scope scope = wk_operation_begin(x[0]->device, "stack");
     wick_tensor *y = wk_tensor_new(x[0]->device, x[0]->view.dtype, &shape);
-    if (!y || wk_tensor_is_empty(y)) return y;
-    for (size_t i = 0; i < count; i++) {
+    const bool is_empty = y && wk_tensor_is_empty(y);
+    for (size_t i = 0; y && !is_empty && i < count; i++) {
         wk_view from, to;
         wk_view_insert(&x[i]->view, resolved, &from);
         wk_view_slice(&y->view, resolved, (int64_t)i, 1, 1, &to);
-        if (wk_queue_copy(y, &to, x[i], &from) != WICK_OK) {
-            wick_release(y);
-            return NULL;
-        }
+        if (wk_queue_copy(y, &to, x[i], &from) != WICK_OK) y = NULL;
     }
-    return y;
+    return wick_scope_result(scope, y);
 }

@@ -6,21 +6,25 @@
 
 #include <math.h>
 
+static wick_tensor *full(const char *op, wick_device *device, wick_dtype dtype,
+                         const wick_shape *shape, double value) {
+    if (!device || !wk_dtype_is_writable(op, device, dtype)) return NULL;
+    const wick_scope scope = wk_operation_begin(device, op);
+    wick_tensor *y = wk_tensor_new(device, dtype, shape);
+    if (y && !wk_tensor_is_empty(y) && wk_queue_fill(y, value) != WICK_OK) y = NULL;
+    return wick_scope_result(scope, y);
+}
+
 wick_tensor *wick_full(wick_device *device, wick_dtype dtype, wick_shape shape, double value) {
-    if (!device || !wk_dtype_is_writable("full", device, dtype)) return NULL;
-    wick_tensor *y = wk_tensor_new(device, dtype, &shape);
-    if (!y || wk_tensor_is_empty(y)) return y;
-    if (wk_queue_fill(y, value) == WICK_OK) return y;
-    wick_release(y);
-    return NULL;
+    return full("full", device, dtype, &shape, value);
 }
 
 wick_tensor *wick_zeros(wick_device *device, wick_dtype dtype, wick_shape shape) {
-    return wick_full(device, dtype, shape, 0);
+    return full("zeros", device, dtype, &shape, 0);
 }
 
 wick_tensor *wick_ones(wick_device *device, wick_dtype dtype, wick_shape shape) {
-    return wick_full(device, dtype, shape, 1);
+    return full("ones", device, dtype, &shape, 1);
 }
 
 wick_tensor *wick_fill(wick_tensor *x, double value) {
@@ -67,7 +71,7 @@ wick_tensor *wick_arange(wick_device *device, wick_dtype dtype, double start, do
     const wick_shape shape = {.rank = 1, .extent = {(int64_t)count}};
     wick_tensor *y = wk_tensor_new(device, dtype, &shape);
     wk_call call;
-    wk_call_begin(&call, WK_OP_ARANGE);
+    wk_call_begin(&call, WK_OP_ARANGE, "arange");
     wk_call_add(&call, y, NULL);
     call.op.p.arange.start = start;
     call.op.p.arange.step = step;

@@ -143,7 +143,7 @@ wick_tensor *wick_cross_entropy(wick_tensor *logits, wick_tensor *target,
     if (!check(&p, desc)) return NULL;
     const bool is_soft = has_probabilities(&p);
     if (is_soft ? !check_probabilities(&p) : !check_indices(&p)) return NULL;
-    const wick_scope scope = wick_scope_begin(logits->device);
+    const wick_scope scope = wk_operation_begin(logits->device, p.name);
     wick_tensor *const log_p = wick_log_softmax(wk_widened(logits), p.dim);
     wick_tensor *const loss = is_soft ? of_probabilities(&p, log_p) : of_indices(&p, log_p);
     return wick_scope_result(scope, wk_promoted(loss, logits->view.dtype));
@@ -157,7 +157,7 @@ wick_tensor *wick_nll(wick_tensor *log_probs, wick_tensor *target,
         wk_device_fail(log_probs->device, WICK_ERR_VALUE, "nll: has no label_smoothing");
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(log_probs->device);
+    const wick_scope scope = wk_operation_begin(log_probs->device, p.name);
     wick_tensor *const loss = of_indices(&p, wk_widened(log_probs));
     return wick_scope_result(scope, wk_promoted(loss, log_probs->view.dtype));
 }

@@ -255,7 +255,9 @@ static wick_status queue_run(const run *r, const uint32_t workgroups[3], const v
         params->operation = r->operation;
         r->operation->refs++;
     }
-    wk_call call = {.op = {.code = WK_OP_CUSTOM, .p.custom = params}};
+    wk_call call = {.op = {.code = WK_OP_CUSTOM,
+                           .name = r->operation ? r->operation->desc.name : kernel->desc.label,
+                           .p.custom = params}};
     int n = 0;
     for (int written = 1; written >= 0; written--) {
         for (int i = 0; i < kernel->desc.n_buffers; i++) {

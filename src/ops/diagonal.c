@@ -7,11 +7,11 @@
 #include <inttypes.h>
 
 /* The diagonal of dims d0 and d1, resolved and not the same. */
-static wick_tensor *diagonal(wick_tensor *x, int64_t offset, int d0, int d1) {
+static wick_tensor *diagonal(const char *op, wick_tensor *x, int64_t offset, int d0, int d1) {
     const int64_t m = x->view.extent[d0], n = x->view.extent[d1];
     const int64_t row = offset >= 0 ? 0 : offset > -m ? -offset : m; /* where it begins */
     const int64_t column = offset <= 0 ? 0 : offset < n ? offset : n;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, op);
     wick_tensor *y = x;
     if (row > 0) y = wick_narrow(y, d0, row, m - row);
     if (column > 0) y = wick_narrow(y, d1, column, n - column);
@@ -29,7 +29,7 @@ wick_tensor *wick_diagonal(wick_tensor *x, int64_t offset, int dim0, int dim1) {
     if (!x || !wk_operand_is_scalars("diagonal", x)) return NULL;
     if (!wk_operand_dim("diagonal", x, dim0, &d0)) return NULL;
     if (!wk_operand_dim("diagonal", x, dim1, &d1)) return NULL;
-    if (d0 != d1) return diagonal(x, offset, d0, d1);
+    if (d0 != d1) return diagonal("diagonal", x, offset, d0, d1);
     wk_device_fail(x->device, WICK_ERR_DIM, "diagonal: dim %d is named twice", dim1);
     return NULL;
 }
@@ -45,7 +45,7 @@ static wick_tensor *matrix_of(wick_tensor *x, int64_t offset) {
         return NULL;
     }
     const int64_t n = x->view.extent[0] + moved;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "diag");
     wick_tensor *y = wick_zeros(x->device, x->view.dtype, WICK_SHAPE(n, n));
     if (y) {
         const int64_t length = x->view.extent[0];
@@ -59,7 +59,7 @@ static wick_tensor *matrix_of(wick_tensor *x, int64_t offset) {
 
 wick_tensor *wick_diag(wick_tensor *x, int64_t offset) {
     if (!x || !wk_operand_is_scalars("diag", x)) return NULL;
-    if (x->view.rank == 2) return diagonal(x, offset, 0, 1);
+    if (x->view.rank == 2) return diagonal("diag", x, offset, 0, 1);
     if (x->view.rank == 1) return matrix_of(x, offset);
     wk_device_fail(x->device, WICK_ERR_SHAPE, "diag: x has rank %d, not 1 or 2", x->view.rank);
     return NULL;
@@ -73,7 +73,7 @@ wick_tensor *wick_trace(wick_tensor *x, int64_t offset) {
         return NULL;
     }
     const int last = rank - 2; /* of the diagonals */
-    const wick_scope scope = wick_scope_begin(x->device);
-    wick_tensor *const elements = diagonal(x, offset, rank - 2, rank - 1);
+    const wick_scope scope = wk_operation_begin(x->device, "trace");
+    wick_tensor *const elements = diagonal("trace", x, offset, rank - 2, rank - 1);
     return wick_scope_result(scope, wick_sum(elements, 1, &last, false));
 }

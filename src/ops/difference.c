@@ -11,7 +11,7 @@ wick_tensor *wick_diff(wick_tensor *x, int n, int dim) {
         wk_device_fail(x->device, WICK_ERR_VALUE, "diff: order %d", n);
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "diff");
     wick_tensor *y = x;
     for (int i = 0; y && i < n && y->view.extent[d] > 0; i++) {
         const int64_t length = y->view.extent[d] - 1;

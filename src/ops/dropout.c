@@ -23,7 +23,8 @@ wick_tensor *wick_dropout(wick_tensor *x, double p, bool train) {
         return NULL;
     }
     if (!train || p == 0) return wk_own(x, x);
-    if (p == 1) return wick_zeros(x->device, x->view.dtype, wk_tensor_shape_of(x));
-    const wick_scope scope = wick_scope_begin(x->device);
-    return wick_scope_result(scope, drop(x, p));
+    const wick_scope scope = wk_operation_begin(x->device, "dropout");
+    const wick_shape shape = wk_tensor_shape_of(x);
+    return wick_scope_result(scope,
+                             p == 1 ? wick_zeros(x->device, x->view.dtype, shape) : drop(x, p));
 }

@@ -245,7 +245,7 @@ wick_tensor *wick_einsum(const char *text, wick_tensor *const *x, size_t count) 
     for (size_t i = 0; i < count; i++) p.term[i].x = x[i];
     for (int i = 0; i < N_LABELS; i++) p.extent[i] = -1;
     if (!read_text(&p) || !find_extents(&p)) return NULL;
-    const wick_scope scope = wick_scope_begin(p.device);
+    const wick_scope scope = wk_operation_begin(p.device, "einsum");
     wick_tensor *const y = wk_promoted(compute(&p), x[0]->view.dtype);
     return wick_scope_result(scope, wk_fresh(y, x[0]));
 }

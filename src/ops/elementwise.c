@@ -28,9 +28,10 @@ static bool takes_unary(const char *op, const wick_tensor *x, wk_unary_fn fn) {
                         wk_unary_takes(fn, WICK_I32));
 }
 
-static wk_call call_unary(wick_tensor *y, wick_tensor *x, wk_unary_fn fn, double a, double b) {
+static wk_call call_unary(const char *op, wick_tensor *y, wick_tensor *x, wk_unary_fn fn, double a,
+                          double b) {
     wk_call call;
-    wk_call_begin(&call, WK_OP_UNARY);
+    wk_call_begin(&call, WK_OP_UNARY, op);
     wk_call_add(&call, y, NULL);
     wk_call_add(&call, x, NULL);
     call.op.p.unary.fn = fn;
@@ -44,14 +45,14 @@ static wick_tensor *unary(const char *op, wick_tensor *x, wk_unary_fn fn, double
     if (!wk_operand_is_strided(op, x)) return NULL;
     const wick_shape shape = wk_tensor_shape_of(x);
     wick_tensor *const y = wk_tensor_new(x->device, x->view.dtype, &shape);
-    const wk_call call = call_unary(y, x, fn, a, b);
+    wk_call call = call_unary(op, y, x, fn, a, b);
     return wk_queue_result(&call, y);
 }
 
 static wick_tensor *unary_in_place(const char *op, wick_tensor *x, wk_unary_fn fn, double a,
                                    double b) {
     if (!x || !takes_unary(op, x, fn) || !wk_operand_is_writable(op, x)) return NULL;
-    const wk_call call = call_unary(x, x, fn, a, b);
+    wk_call call = call_unary(op, x, x, fn, a, b);
     return wk_tensor_is_empty(x) || wk_call_queue(x->device, &call) == WICK_OK ? x : NULL;
 }
 
@@ -106,7 +107,7 @@ UNARY(DEFINE)
 
 wick_tensor *wick_bitwise_not(wick_tensor *x) {
     if (!x || x->view.dtype != WICK_BOOL) return unary("bitwise_not", x, WK_UNARY_NOT, 0, 0);
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "bitwise_not");
     return wick_scope_result(scope, wick_cast(wick_logical_not(x), WICK_BOOL));
 }
 
@@ -188,12 +189,12 @@ typedef struct function {
 } function;
 
 /* Of a and b of its dtype, which broadcast to the shape. */
-static wick_tensor *queue_two(const function *f, const wick_shape *shape, wick_tensor *a,
-                              wick_tensor *b) {
+static wick_tensor *queue_two(const char *op, const function *f, const wick_shape *shape,
+                              wick_tensor *a, wick_tensor *b) {
     const bool is_compare = f->code == WK_OP_COMPARE;
     wick_tensor *const y = wk_tensor_new(a->device, is_compare ? WICK_U8 : f->dtype, shape);
     wk_call call;
-    wk_call_begin(&call, f->code);
+    wk_call_begin(&call, f->code, op);
     wk_call_add(&call, y, NULL);
     wk_view_expand(&a->view, shape, wk_call_add(&call, a, NULL));
     wk_view_expand(&b->view, shape, wk_call_add(&call, b, NULL));
@@ -208,11 +209,12 @@ static wick_tensor *of_two(const char *op, const function *f, wick_tensor *a, wi
     wick_shape shape;
     if (!wk_operand_is_strided(op, a) || !wk_operand_is_strided(op, b)) return NULL;
     if (!wk_operands_broadcast(op, a, b, &shape)) return NULL;
-    if (a->view.dtype == f->dtype && b->view.dtype == f->dtype) return queue_two(f, &shape, a, b);
-    const wick_scope scope = wick_scope_begin(a->device);
+    if (a->view.dtype == f->dtype && b->view.dtype == f->dtype)
+        return queue_two(op, f, &shape, a, b);
+    const wick_scope scope = wk_operation_begin(a->device, op);
     wick_tensor *const left = wk_promoted(a, f->dtype), *const right = wk_promoted(b, f->dtype);
     if (!left || !right) return wick_scope_result(scope, NULL);
-    return wick_scope_result(scope, queue_two(f, &shape, left, right));
+    return wick_scope_result(scope, queue_two(op, f, &shape, left, right));
 }
 
 static wick_tensor *binary(const char *op, wk_binary_fn fn, wick_tensor *a, wick_tensor *b) {
@@ -256,7 +258,7 @@ static wick_tensor *binary_in_place(const char *op, wk_binary_fn fn, wick_tensor
         return NULL;
     }
     if (wk_tensor_is_empty(x)) return x;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, op);
     const bool is_shared = b->view.buf == x->view.buf;
     wick_tensor *const right =
         is_shared ? wk_dense_copy(b, x->view.dtype) : wk_promoted(b, x->view.dtype);
@@ -264,7 +266,7 @@ static wick_tensor *binary_in_place(const char *op, wk_binary_fn fn, wick_tensor
     if (right) {
         wk_view_expand(&right->view, &to, &view);
         wk_call call;
-        wk_call_begin(&call, WK_OP_BINARY);
+        wk_call_begin(&call, WK_OP_BINARY, op);
         wk_call_add(&call, x, NULL);
         wk_call_add(&call, x, NULL);
         wk_call_add(&call, right, &view);
@@ -299,9 +301,13 @@ static wick_tensor *compare(const char *op, wk_compare_fn fn, wick_tensor *a, wi
 static wick_tensor *bitwise(const char *op, wk_binary_fn fn,
                             wick_tensor *(*logical)(wick_tensor *a, wick_tensor *b), wick_tensor *a,
                             wick_tensor *b) {
+    wick_shape shape;
     if (!a || !b || a->view.dtype != WICK_BOOL || b->view.dtype != WICK_BOOL)
         return binary(op, fn, a, b);
-    const wick_scope scope = wick_scope_begin(a->device);
+    if (!wk_operands_present(op, (wick_tensor *[]){a, b}, 2) ||
+        !wk_operands_broadcast(op, a, b, &shape))
+        return NULL;
+    const wick_scope scope = wk_operation_begin(a->device, op);
     return wick_scope_result(scope, wick_cast(logical(a, b), WICK_BOOL));
 }
 
@@ -373,13 +379,13 @@ wick_tensor *wick_where(wick_tensor *cond, wick_tensor *a, wick_tensor *b) {
     }
     wick_dtype dtype;
     if (!wk_operands_promote("where", a, b, &dtype)) return NULL;
-    const wick_scope scope = wick_scope_begin(a->device);
+    const wick_scope scope = wk_operation_begin(a->device, "where");
     for (int i = 1; i < 3; i++) operands[i] = wk_promoted(operands[i], dtype);
     if (!operands[1] || !operands[2]) return wick_scope_result(scope, NULL);
     wick_tensor *const y = wk_tensor_new(cond->device, dtype, &shape);
     wk_view views[WK_COUNT(operands)];
     wk_call call;
-    wk_call_begin(&call, WK_OP_WHERE);
+    wk_call_begin(&call, WK_OP_WHERE, "where");
     wk_call_add(&call, y, NULL);
     for (size_t i = 0; i < WK_COUNT(operands); i++) {
         wk_view_expand(&operands[i]->view, &shape, &views[i]);

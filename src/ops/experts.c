@@ -67,7 +67,7 @@ wick_tensor *wick_linear_experts(wick_tensor *x, wick_tensor *weight, wick_tenso
     const wk_view rows = with_uses(x, u);
     wick_tensor *const y = wk_tensor_new(x->device, x->view.dtype, &shape);
     wk_call call;
-    wk_call_begin(&call, WK_OP_LINEAR_EXPERTS);
+    wk_call_begin(&call, WK_OP_LINEAR_EXPERTS, name);
     wk_call_add(&call, y, NULL);
     wk_call_add(&call, x, &rows);
     wk_call_add(&call, weight, NULL);

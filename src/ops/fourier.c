@@ -144,7 +144,7 @@ wick_tensor *wick_dft(wick_tensor *x, int dim, int64_t length, bool inverse, boo
     if (!x || !check(x, dim, &dim, length, inverse && onesided)) return NULL;
     const int64_t n = length != 0 ? length : x->view.extent[dim];
     const bool is_complex = x->view.extent[x->view.rank - 1] == 2;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "dft");
     wick_tensor *const wide = wk_widened(x);
     rows y = {NULL, NULL};
     if (wide) y.re = part(wide, 0, dim, n);

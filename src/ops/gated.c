@@ -21,7 +21,7 @@ static wick_tensor *gated(const char *op, const wk_params *params, wick_tensor *
     }
     wick_tensor *y = wk_tensor_new(gate->device, gate->view.dtype, &shape);
     wk_call call;
-    wk_call_begin(&call, WK_OP_GATED);
+    wk_call_begin(&call, WK_OP_GATED, op);
     wk_call_add(&call, y, NULL);
     wk_call_add(&call, gate, NULL);
     wk_call_add(&call, up, NULL);

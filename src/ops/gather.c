@@ -79,7 +79,7 @@ static wick_tensor *gather(wick_tensor *x, int dim, wick_tensor *index, const wk
     wk_view_cut_to(&view[1], at, dim);
     for (int i = 0; i < 3; i++) wk_view_move_last(&view[i], dim, &view[i]);
     wk_call call;
-    wk_call_begin(&call, WK_OP_GATHER);
+    wk_call_begin(&call, WK_OP_GATHER, "gather");
     wk_call_add(&call, y, &view[0]);
     wk_call_add(&call, x, &view[1]);
     wk_call_add(&call, index, &view[2]);
@@ -91,7 +91,7 @@ wick_tensor *wick_gather(wick_tensor *x, int dim, wick_tensor *index) {
     if (!wk_operands_present("gather", (wick_tensor *[]){x, index}, 2)) return NULL;
     if (!check("gather", x, dim, &resolved) || !wk_operand_is_index("gather", index)) return NULL;
     if (!wk_indexed_fits("gather", x, resolved, index)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "gather");
     wick_tensor *const at = wk_as_index(index);
     return wick_scope_result(scope, at ? gather(x, resolved, at, &at->view) : NULL);
 }
@@ -109,7 +109,7 @@ wick_tensor *wick_take_along_dim(wick_tensor *x, int dim, wick_tensor *index) {
         (void)misfit(name, x, resolved, index);
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, name);
     wick_shape to = shape;
     to.extent[resolved] = index->view.extent[resolved];
     wick_tensor *const at = wick_expand(wk_as_index(index), to);
@@ -124,7 +124,7 @@ wick_tensor *wick_index_select(wick_tensor *x, int dim, wick_tensor *index) {
     if (!check("index_select", x, dim, &resolved)) return NULL;
     if (!wk_vector_is_index("index_select", index)) return NULL;
     const wick_shape shape = wk_tensor_shape_of(x);
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "index_select");
     wick_tensor *const places = wk_as_index(index);
     if (!places) return wick_scope_result(scope, NULL);
     const wk_view at = wk_view_of_vector(&places->view, &shape, resolved);

@@ -40,7 +40,7 @@ wick_tensor *wick_grid_sample(wick_tensor *x, wick_tensor *grid, wick_resize_mod
                               wick_pad_mode padding, bool align_corners) {
     if (!x || !check_modes(x, mode, padding) || !check(x, grid)) return NULL;
     const int n_dims = x->view.rank - 2;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "grid_sample");
     wick_tensor *const wide = wk_widened(grid);
     wk_sampling s = {.x = wick_flatten(wk_widened(x), 2, -1), .n_dims = n_dims};
     wick_shape shape = wick_shape_of(x->view.rank, x->view.extent);

@@ -68,7 +68,7 @@ wick_tensor *wick_im2col(wick_tensor *x, const int64_t kernel[2], const int64_t 
         return NULL;
     }
     const int64_t pads[] = {0, 0, a[0].padding, a[1].padding};
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "im2col");
     wick_tensor *y = wick_reshape(x, WICK_SHAPE(n, c, a[0].size, a[1].size));
     if (a[0].padding + a[1].padding > 0) y = wick_pad(y, pads, pads, WICK_PAD_CONSTANT, 0);
     y = windows(windows(y, 2, &a[0]), 3, &a[1]); /* [n, c, rows, columns, kh, kw] */
@@ -113,7 +113,7 @@ wick_tensor *wick_col2im(wick_tensor *x, const int64_t size[2], const int64_t ke
     const wick_shape shape = {.rank = 6,
                               .extent = {rank == 3 ? x->view.extent[0] : 1, c, a[0].kernel,
                                          a[1].kernel, a[0].count, a[1].count}};
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "col2im");
     wick_tensor *y = wick_reshape(wk_widened(x), shape);
     y = wick_permute(y, 6, (const int[]){0, 1, 4, 5, 2, 3}); /* as im2col had them */
     y = wk_fold(y, 3, a[1].padded, a[1].stride, a[1].dilation);

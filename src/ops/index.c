@@ -27,7 +27,7 @@ wick_tensor *wick_embedding(wick_tensor *weight, wick_tensor *ids) {
     const wick_shape flat_ids = {.rank = 1, .extent = {m}}, flat = {.rank = 2, .extent = {m, k}};
 
     const wick_dtype dtype = weight->view.dtype;
-    const wick_scope scope = wick_scope_begin(weight->device);
+    const wick_scope scope = wk_operation_begin(weight->device, "embedding");
     wick_tensor *const places = wick_reshape(wk_as_index(ids), flat_ids);
     wick_tensor *y =
         places ? wk_tensor_new(weight->device, wk_dtype_is_block(dtype) ? WICK_F32 : dtype, &shape)
@@ -36,7 +36,7 @@ wick_tensor *wick_embedding(wick_tensor *weight, wick_tensor *ids) {
         wk_view view_y;
         wk_view_reshape(&y->view, &flat, &view_y);
         wk_call call;
-        wk_call_begin(&call, WK_OP_EMBEDDING);
+        wk_call_begin(&call, WK_OP_EMBEDDING, "embedding");
         wk_call_add(&call, y, &view_y);
         wk_call_add(&call, weight, NULL);
         wk_call_add(&call, places, NULL);

@@ -4,6 +4,8 @@
 
 #include "tensor/tensor.h"
 
+#include <wick/ops.h>
+
 /* These write the sentence to the device and return false. An index is of any integer type. */
 bool wk_operand_is_index(const char *op, const wick_tensor *index);
 bool wk_vector_is_index(const char *op, const wick_tensor *index);
@@ -17,5 +19,9 @@ wick_tensor *wk_as_index(wick_tensor *index);
 void wk_view_cut_to(wk_view *view, const wk_view *other, int dim);
 /* A vector as an index along dim of a tensor of shape, the same for all other dims. */
 wk_view wk_view_of_vector(const wk_view *vector, const wick_shape *shape, int dim);
+
+/* src can meet x by that function: scalars of one dtype, and numbers unless they are replaced. */
+bool wk_operands_scatter(const char *op, const wick_tensor *x, const wick_tensor *src,
+                         wick_scatter_fn fn);
 
 #endif

@@ -10,12 +10,18 @@
 #include <inttypes.h>
 #include <math.h>
 
-wick_tensor *wick_full_like(wick_tensor *x, double value) {
-    return x ? wick_full(x->device, x->view.dtype, wk_tensor_shape_of(x), value) : NULL;
+static wick_tensor *full_like(const char *op, wick_tensor *x, double value) {
+    if (!x || !wk_dtype_is_writable(op, x->device, x->view.dtype)) return NULL;
+    const wick_scope scope = wk_operation_begin(x->device, op);
+    wick_tensor *const y = wick_full(x->device, x->view.dtype, wk_tensor_shape_of(x), value);
+    return wick_scope_result(scope, y);
 }
 
-wick_tensor *wick_zeros_like(wick_tensor *x) { return wick_full_like(x, 0); }
-wick_tensor *wick_ones_like(wick_tensor *x) { return wick_full_like(x, 1); }
+wick_tensor *wick_full_like(wick_tensor *x, double value) {
+    return full_like("full_like", x, value);
+}
+wick_tensor *wick_zeros_like(wick_tensor *x) { return full_like("zeros_like", x, 0); }
+wick_tensor *wick_ones_like(wick_tensor *x) { return full_like("ones_like", x, 1); }
 
 wick_tensor *wick_empty_like(wick_tensor *x) {
     if (!x || !wk_dtype_is_storable("empty_like", x->device, x->view.dtype)) return NULL;
@@ -23,23 +29,23 @@ wick_tensor *wick_empty_like(wick_tensor *x) {
 }
 
 /* The ends are exact; between them element i is start + i step. */
-wick_tensor *wick_linspace(wick_device *device, wick_dtype dtype, double start, double end,
-                           int64_t count) {
-    if (!device || !wk_dtype_is_writable("linspace", device, dtype)) return NULL;
+static wick_tensor *linspace(const char *op, wick_device *device, wick_dtype dtype, double start,
+                             double end, int64_t count) {
+    if (!wk_dtype_is_writable(op, device, dtype)) return NULL;
     if (!wk_dtype_is_float(dtype)) {
-        wk_device_fail(device, WICK_ERR_DTYPE, "linspace: makes floats, not %s",
+        wk_device_fail(device, WICK_ERR_DTYPE, "%s: makes floats, not %s", op,
                        wick_dtype_name(dtype));
         return NULL;
     }
     if (count < 0 || !isfinite(start) || !isfinite(end)) {
-        wk_device_fail(device, WICK_ERR_VALUE, "linspace: %" PRId64 " elements from %g to %g",
-                       count, start, end);
+        wk_device_fail(device, WICK_ERR_VALUE, "%s: %" PRId64 " elements from %g to %g", op, count,
+                       start, end);
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(device);
+    const wick_scope scope = wk_operation_begin(device, op);
     wick_tensor *y = wk_tensor_new(device, dtype, &(wick_shape){.rank = 1, .extent = {count}});
     wk_call call;
-    wk_call_begin(&call, WK_OP_ARANGE);
+    wk_call_begin(&call, WK_OP_ARANGE, op);
     wk_call_add(&call, y, NULL);
     call.op.p.arange.start = start;
     call.op.p.arange.step = count > 1 ? (end - start) / (double)(count - 1) : 0;
@@ -51,15 +57,21 @@ wick_tensor *wick_linspace(wick_device *device, wick_dtype dtype, double start, 
     return wick_scope_result(scope, y);
 }
 
+wick_tensor *wick_linspace(wick_device *device, wick_dtype dtype, double start, double end,
+                           int64_t count) {
+    return device ? linspace("linspace", device, dtype, start, end, count) : NULL;
+}
+
 wick_tensor *wick_logspace(wick_device *device, wick_dtype dtype, double start, double end,
                            int64_t count, double base) {
+    static const char op[] = "logspace";
     if (!device) return NULL;
     if (!(base > 0) || !isfinite(base)) {
-        wk_device_fail(device, WICK_ERR_VALUE, "logspace: base %g", base);
+        wk_device_fail(device, WICK_ERR_VALUE, "%s: base %g", op, base);
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(device);
-    wick_tensor *const powers = wk_widened(wick_linspace(device, dtype, start, end, count));
+    const wick_scope scope = wk_operation_begin(device, op);
+    wick_tensor *const powers = wk_widened(linspace(op, device, dtype, start, end, count));
     wick_tensor *const of =
         powers ? wick_full(device, powers->view.dtype, WICK_SCALAR, base) : NULL;
     return wick_scope_result(scope, wk_promoted(wick_pow(of, powers), dtype));
@@ -81,7 +93,7 @@ wick_tensor *wick_one_hot(wick_tensor *index, int64_t classes, wick_dtype dtype)
     shape.extent[shape.rank++] = classes;
     wick_shape alone = shape;
     alone.extent[alone.rank - 1] = 1;
-    const wick_scope scope = wick_scope_begin(index->device);
+    const wick_scope scope = wk_operation_begin(index->device, "one_hot");
     wick_tensor *const zeros = wick_zeros(index->device, dtype, shape);
     wick_tensor *const one = wick_expand(wick_ones(index->device, dtype, WICK_SCALAR), alone);
     wick_tensor *const at = wick_unsqueeze(index, -1);
@@ -102,7 +114,7 @@ wick_tensor *wick_masked_fill(wick_tensor *x, wick_tensor *mask, double value) {
                        wk_shape_text(&of_mask, text[1], sizeof text[1]));
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "masked_fill");
     wick_tensor *const filling = wick_full(x->device, x->view.dtype, WICK_SCALAR, value);
     return wick_scope_result(scope, wick_where(mask, filling, x));
 }

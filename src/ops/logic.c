@@ -22,7 +22,7 @@ static wick_tensor *truth(wick_tensor *x) { return against(x, wick_ne, 0); }
 static wick_tensor *of_one(const char *op, wick_tensor *x,
                            wick_tensor *(*predicate)(wick_tensor *x)) {
     if (!x || !wk_operand_is_scalars(op, x)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, op);
     return wick_scope_result(scope, predicate(x));
 }
 
@@ -63,7 +63,7 @@ static bool check_pair(const char *op, wick_tensor *a, wick_tensor *b) {
 
 static wick_tensor *logical(const char *op, of_two *join, wick_tensor *a, wick_tensor *b) {
     if (!check_pair(op, a, b)) return NULL;
-    const wick_scope scope = wick_scope_begin(a->device);
+    const wick_scope scope = wk_operation_begin(a->device, op);
     return wick_scope_result(scope, join(truth(a), truth(b)));
 }
 
@@ -108,7 +108,7 @@ static wick_tensor *is_close(const char *op, wick_tensor *a, wick_tensor *b, dou
                              double atol, bool equal_nan) {
     if (!check_pair(op, a, b) || !check_tolerances(op, a->device, rtol, atol)) return NULL;
     const wick_dtype dtype = dtype_of_both(op, a, b);
-    const wick_scope scope = wick_scope_begin(a->device);
+    const wick_scope scope = wk_operation_begin(a->device, op);
     return wick_scope_result(
         scope, close(wk_promoted(a, dtype), wk_promoted(b, dtype), rtol, atol, equal_nan));
 }
@@ -121,7 +121,7 @@ wick_tensor *wick_is_close(wick_tensor *a, wick_tensor *b, double rtol, double a
 wick_tensor *wick_all_close(wick_tensor *a, wick_tensor *b, double rtol, double atol,
                             bool equal_nan) {
     if (!a || !b) return NULL;
-    const wick_scope scope = wick_scope_begin(a->device);
+    const wick_scope scope = wk_operation_begin(a->device, "all_close");
     wick_tensor *const each = is_close("all_close", a, b, rtol, atol, equal_nan);
     return wick_scope_result(scope, wick_prod(each, 0, NULL, false));
 }
@@ -136,18 +136,18 @@ static bool check_many(const char *op, const wick_tensor *x, int n_dims, const i
 /* A product, which is 1 of nothing at all. */
 wick_tensor *wick_all(wick_tensor *x, int n_dims, const int *dims, bool keepdim) {
     if (!check_many("all", x, n_dims, dims)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "all");
     return wick_scope_result(scope, wick_prod(truth(x), n_dims, dims, keepdim));
 }
 
 wick_tensor *wick_any(wick_tensor *x, int n_dims, const int *dims, bool keepdim) {
     if (!check_many("any", x, n_dims, dims)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "any");
     return wick_scope_result(scope, is_zero(wick_prod(is_zero(x), n_dims, dims, keepdim)));
 }
 
 wick_tensor *wick_count_nonzero(wick_tensor *x, int n_dims, const int *dims, bool keepdim) {
     if (!check_many("count_nonzero", x, n_dims, dims)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "count_nonzero");
     return wick_scope_result(scope, wick_sum(wick_cast(truth(x), WICK_U32), n_dims, dims, keepdim));
 }

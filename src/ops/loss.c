@@ -44,14 +44,19 @@ static wick_tensor *difference(wick_tensor *x, wick_tensor *target) {
 
 wick_tensor *wick_mse(wick_tensor *x, wick_tensor *target, wick_reduction reduction) {
     if (!check("mse", x, target, NULL, reduction)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "mse");
     return finish(scope, wick_sqr(difference(x, target)), reduction, x);
 }
 
-wick_tensor *wick_l1(wick_tensor *x, wick_tensor *target, wick_reduction reduction) {
-    if (!check("l1", x, target, NULL, reduction)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+static wick_tensor *l1(const char *op, wick_tensor *x, wick_tensor *target,
+                       wick_reduction reduction) {
+    if (!check(op, x, target, NULL, reduction)) return NULL;
+    const wick_scope scope = wk_operation_begin(x->device, op);
     return finish(scope, wick_abs(difference(x, target)), reduction, x);
+}
+
+wick_tensor *wick_l1(wick_tensor *x, wick_tensor *target, wick_reduction reduction) {
+    return l1("l1", x, target, reduction);
 }
 
 /* d^2 / 2 up to delta, and on as a line: with m = min(d, delta) both are m^2 / 2 + delta (d - m).
@@ -63,7 +68,7 @@ static wick_tensor *huber(const char *op, wick_tensor *x, wick_tensor *target, d
         wk_device_fail(x->device, WICK_ERR_VALUE, "%s: delta is %g", op, delta);
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, op);
     wick_tensor *const d = wick_abs(difference(x, target));
     wick_tensor *const near = wick_clamp(d, 0, delta);
     wick_tensor *y = wick_affine(wick_sqr(near), scale / 2, 0);
@@ -82,7 +87,7 @@ wick_tensor *wick_huber(wick_tensor *x, wick_tensor *target, double delta,
 
 wick_tensor *wick_smooth_l1(wick_tensor *x, wick_tensor *target, double delta,
                             wick_reduction reduction) {
-    if (delta == 0) return wick_l1(x, target, reduction);
+    if (delta == 0) return l1("smooth_l1", x, target, reduction);
     return huber("smooth_l1", x, target, delta, 1 / delta, reduction);
 }
 
@@ -102,7 +107,7 @@ static wick_tensor *one_less(wick_tensor *x) { return x ? wick_affine(x, -1, 1) 
 
 wick_tensor *wick_bce(wick_tensor *x, wick_tensor *target, wick_reduction reduction) {
     if (!check("bce", x, target, NULL, reduction)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "bce");
     wick_tensor *const p = wk_widened(x), *const t = wk_widened(target);
     wick_tensor *const hit = wick_mul(t, log_above(p));
     wick_tensor *const miss = wick_mul(one_less(t), log_above(one_less(p)));
@@ -127,7 +132,7 @@ wick_tensor *wick_bce_with_logits(wick_tensor *logits, wick_tensor *target, wick
     static const char name[] = "bce_with_logits";
     if (!check(name, logits, target, pos_weight, reduction)) return NULL;
     if (!broadcasts_to(name, logits, pos_weight)) return NULL;
-    const wick_scope scope = wick_scope_begin(logits->device);
+    const wick_scope scope = wk_operation_begin(logits->device, name);
     wick_tensor *const x = wk_widened(logits), *const t = wk_widened(target);
     wick_tensor *hit = wick_mul(t, wick_softplus(wick_neg(x)));
     if (pos_weight) hit = wick_mul(hit, wk_widened(pos_weight));
@@ -139,7 +144,7 @@ wick_tensor *wick_bce_with_logits(wick_tensor *logits, wick_tensor *target, wick
 wick_tensor *wick_kl_div(wick_tensor *x, wick_tensor *target, bool is_log,
                          wick_reduction reduction) {
     if (!check("kl_div", x, target, NULL, reduction)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "kl_div");
     wick_tensor *const t = wk_widened(target);
     const bool is_double = x->view.dtype == WICK_F64;
     const double least = is_double ? DBL_MIN : (double)FLT_MIN;
@@ -166,7 +171,7 @@ wick_tensor *wick_cosine_similarity(wick_tensor *a, wick_tensor *b, int dim, dou
         wk_device_fail(a->device, WICK_ERR_VALUE, "%s: eps %g", name, eps);
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(a->device);
+    const wick_scope scope = wk_operation_begin(a->device, name);
     wick_tensor *const x = wick_expand(wk_widened(a), shape);
     wick_tensor *const y = wick_expand(wk_widened(b), shape);
     wick_tensor *const product = wick_sum(wick_mul(x, y), 1, &resolved, true);

@@ -41,7 +41,7 @@ wick_tensor *wick_log_sum_exp(wick_tensor *x, int n_dims, const int *dims, bool 
     const over o = {n_dims, dims, keepdim};
     bool is_empty;
     if (!x || !check("log_sum_exp", x, &o, &is_empty)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "log_sum_exp");
     wick_tensor *const wide = wk_widened(x);
     wick_tensor *y = wide;
     if (!is_empty) y = wick_sub(wide, shift_of(wide, &o, true));
@@ -77,7 +77,7 @@ wick_tensor *wick_norm(wick_tensor *x, double p, int n_dims, const int *dims, bo
         wk_device_fail(x->device, WICK_ERR_SHAPE, "norm: there is no extreme of an empty dim");
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "norm");
     return wick_scope_result(scope, wk_promoted(norm_of(wk_widened(x), p, &o), x->view.dtype));
 }
 
@@ -92,7 +92,7 @@ wick_tensor *wick_std(wick_tensor *x, int n_dims, const int *dims, bool keepdim,
         wk_device_fail(x->device, WICK_ERR_VALUE, "std: correction %g", correction);
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "std");
     wick_tensor *const variance = wick_var(wk_widened(x), n_dims, dims, keepdim, correction);
     return wick_scope_result(scope, wk_promoted(wk_root(variance, 2), x->view.dtype));
 }

@@ -32,7 +32,7 @@ static bool product_shapes_of(const wick_shape *a, const wick_shape *b, product_
 /* Of operands of which one or both are vectors: a row or a column, whose dim then goes. */
 static wick_tensor *product_with_vector(wick_tensor *a, wick_tensor *b) {
     const bool is_row = a->view.rank == 1, is_column = b->view.rank == 1;
-    const wick_scope scope = wick_scope_begin(a->device);
+    const wick_scope scope = wk_operation_begin(a->device, "matmul");
     wick_tensor *c =
         wick_matmul(is_row ? wick_unsqueeze(a, 0) : a, is_column ? wick_unsqueeze(b, 1) : b);
     if (is_column) c = wick_squeeze(c, -1);
@@ -65,14 +65,15 @@ wick_tensor *wick_matmul(wick_tensor *a, wick_tensor *b) {
     if (shape_a.rank == 1 || shape_b.rank == 1) return product_with_vector(a, b);
     /* Sums over nothing: kernels need not know about them. */
     if (shape_a.extent[shape_a.rank - 1] == 0) {
-        return wick_zeros(a->device, a->view.dtype, shapes.c);
+        const wick_scope scope = wk_operation_begin(a->device, "matmul");
+        return wick_scope_result(scope, wick_zeros(a->device, a->view.dtype, shapes.c));
     }
     wk_view view_a, view_b;
     wk_view_expand(&a->view, &shapes.a, &view_a);
     wk_view_expand(&b->view, &shapes.b, &view_b);
     wick_tensor *c = wk_tensor_new(a->device, a->view.dtype, &shapes.c);
     wk_call call;
-    wk_call_begin(&call, WK_OP_MATMUL);
+    wk_call_begin(&call, WK_OP_MATMUL, "matmul");
     wk_call_add(&call, c, NULL);
     wk_call_add(&call, a, &view_a);
     wk_call_add(&call, b, &view_b);
@@ -118,10 +119,8 @@ static bool as_rows(wick_tensor *x, wick_tensor **temp, wk_view *rows) {
 
 /* y [.., n] of a product over nothing: the bias, or zeros. */
 static wick_tensor *empty_product(wick_tensor *x, wick_tensor *bias, wick_shape shape) {
-    wick_tensor *y = wick_zeros(x->device, x->view.dtype, shape);
-    if (!y || !bias || wick_copy(y, bias)) return y;
-    wick_release(y);
-    return NULL;
+    wick_tensor *const y = wick_zeros(x->device, x->view.dtype, shape);
+    return !bias || wick_copy(y, bias) ? y : NULL;
 }
 
 wick_tensor *wick_linear(wick_tensor *x, wick_tensor *weight, wick_tensor *bias) {
@@ -131,18 +130,17 @@ wick_tensor *wick_linear(wick_tensor *x, wick_tensor *weight, wick_tensor *bias)
     if (!check_linear(x, weight, bias)) return NULL;
     wick_shape shape = wk_tensor_shape_of(x);
     shape.extent[shape.rank - 1] = weight->view.extent[0];
-    if (weight->view.extent[1] == 0) return empty_product(x, bias, shape);
-
+    const wick_scope scope = wk_operation_begin(x->device, "linear");
+    if (weight->view.extent[1] == 0) return wick_scope_result(scope, empty_product(x, bias, shape));
     wick_tensor *temp, *y = NULL;
     wk_view rows;
-    if (!as_rows(x, &temp, &rows)) return NULL;
-    y = wk_tensor_new(x->device, x->view.dtype, &shape);
+    if (as_rows(x, &temp, &rows)) y = wk_tensor_new(x->device, x->view.dtype, &shape);
     if (y) {
         const wick_shape flat = {.rank = 2, .extent = {rows.extent[0], weight->view.extent[0]}};
         wk_view view_y;
         wk_view_reshape(&y->view, &flat, &view_y);
         wk_call call;
-        wk_call_begin(&call, WK_OP_LINEAR);
+        wk_call_begin(&call, WK_OP_LINEAR, "linear");
         wk_call_add(&call, y, &view_y);
         wk_call_add(&call, temp ? temp : x, &rows);
         wk_call_add(&call, weight, NULL);
@@ -150,6 +148,5 @@ wick_tensor *wick_linear(wick_tensor *x, wick_tensor *weight, wick_tensor *bias)
         call.op.p.linear.fast = wick_device_math(x->device) == WICK_MATH_FAST;
         y = wk_queue_result(&call, y);
     }
-    wick_release(temp);
-    return y;
+    return wick_scope_result(scope, y);
 }

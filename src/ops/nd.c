@@ -77,7 +77,7 @@ static bool can_count(const places *p) {
 wick_tensor *wick_gather_nd(wick_tensor *x, wick_tensor *index) {
     places p = {.name = "gather_nd", .x = x, .index = index};
     if (!find(&p) || (p.count > 0 && !can_count(&p))) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, p.name);
     if (p.count * p.slice == 0)
         return wick_scope_result(scope, wick_empty(x->device, x->view.dtype, p.shape));
     wick_tensor *const slices = wick_reshape(x, WICK_SHAPE(p.n, p.slice));
@@ -89,6 +89,9 @@ wick_tensor *wick_scatter_nd(wick_tensor *x, wick_tensor *index, wick_tensor *sr
                              wick_scatter_fn fn) {
     places p = {.name = "scatter_nd", .x = x, .index = index};
     if (!src || !find(&p) || (p.count > 0 && !can_count(&p))) return NULL;
+    if (!wk_operands_present(p.name, (wick_tensor *[]){x, src}, 2) ||
+        !wk_operands_scatter(p.name, x, src, fn))
+        return NULL;
     const wick_shape got = wk_tensor_shape_of(src);
     if (!wk_shape_equal(&got, &p.shape)) {
         char text[2][WK_SHAPE_TEXT];
@@ -97,7 +100,7 @@ wick_tensor *wick_scatter_nd(wick_tensor *x, wick_tensor *index, wick_tensor *sr
                        wk_shape_text(&p.shape, text[1], sizeof text[1]));
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, p.name);
     if (p.count * p.slice == 0) return wick_scope_result(scope, wk_dense_copy(x, x->view.dtype));
     wick_tensor *const slices = wick_reshape(x, WICK_SHAPE(p.n, p.slice));
     wick_tensor *const from = wick_reshape(src, WICK_SHAPE(p.count, p.slice));

@@ -56,7 +56,7 @@ wick_tensor *wick_nonzero(wick_tensor *x, int64_t count) {
     if (!x || !wk_operand_is_scalars("nonzero", x)) return NULL;
     if (!wk_has_u32_places("nonzero", x, wick_tensor_size(x))) return NULL;
     const wick_shape shape = wk_tensor_shape_of(x);
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "nonzero");
     return wick_scope_result(scope, as_coordinates(places_of(x, count), &shape));
 }
 
@@ -75,7 +75,7 @@ wick_tensor *wick_masked_select(wick_tensor *x, wick_tensor *mask, int64_t count
         return NULL;
     }
     if (!wk_has_u32_places(op, x, n)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, op);
     wick_tensor *const chosen = wick_expand(mask, shape);
     wick_tensor *const places = chosen ? places_of(chosen, count) : NULL;
     wick_tensor *const values = wick_reshape(wick_expand(x, shape), WICK_SHAPE(-1));

@@ -51,7 +51,7 @@ static wick_tensor *normalize(const char *op, wk_opcode code, wick_tensor *const
     const wick_shape shape = wk_tensor_shape_of(x);
     wick_tensor *y = wk_tensor_new(x->device, x->view.dtype, &shape);
     wk_call call;
-    wk_call_begin(&call, code);
+    wk_call_begin(&call, code, op);
     wk_call_add(&call, y, NULL);
     for (size_t i = 0; i < n; i++) wk_call_add(&call, operands[i], NULL);
     call.op.p.norm.eps = eps;
@@ -102,7 +102,7 @@ static wick_tensor *normalize_over(const char *op, wk_opcode code, int n_dims,
         if (i >= rows.rank - 1) length *= shape.extent[i];
     }
     rows.extent[rows.rank - 1] = length;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, op);
     for (size_t i = 0; i < n; i++)
         flat[i] = wick_reshape(operands[i], i == 0 ? rows : WICK_SHAPE(length));
     wick_tensor *const y = flat[0] ? normalize(op, code, flat, n, eps) : NULL;

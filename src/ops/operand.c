@@ -159,7 +159,7 @@ bool wk_dtype_is_writable(const char *op, wick_device *device, wick_dtype dtype)
 
 bool wk_tensor_is_empty(const wick_tensor *x) { return wk_view_count(&x->view) == 0; }
 
-wick_tensor *wk_queue_result(const wk_call *call, wick_tensor *y) {
+wick_tensor *wk_queue_result(wk_call *call, wick_tensor *y) {
     if (!y || wk_tensor_is_empty(y)) return y;
     if (wk_call_queue(y->device, call) == WICK_OK) return y;
     wick_release(y);
@@ -169,7 +169,7 @@ wick_tensor *wk_queue_result(const wk_call *call, wick_tensor *y) {
 static wick_status queue_copy(wick_tensor *dst, const wk_view *dst_view, wick_tensor *src,
                               const wk_view *src_view) {
     wk_call call;
-    wk_call_begin(&call, WK_OP_COPY);
+    wk_call_begin(&call, WK_OP_COPY, NULL);
     wk_call_add(&call, dst, dst_view);
     wk_call_add(&call, src, src_view);
     return wk_call_queue(dst->device, &call);
@@ -214,7 +214,7 @@ wick_status wk_queue_copy(wick_tensor *dst, const wk_view *dst_view, wick_tensor
 
 wick_status wk_queue_fill(wick_tensor *dst, double value) {
     wk_call call;
-    wk_call_begin(&call, WK_OP_FILL);
+    wk_call_begin(&call, WK_OP_FILL, NULL);
     wk_call_add(&call, dst, NULL);
     call.op.p.fill.real = value;
     call.op.p.fill.integer = wk_integer_of(dst->view.dtype, value);

@@ -53,7 +53,7 @@ bool wk_tensor_is_empty(const wick_tensor *x);
 
 /* Queues the call that computes y, unless y is empty. Returns y, or NULL after releasing it. y NULL
  * gives NULL. */
-wick_tensor *wk_queue_result(const wk_call *call, wick_tensor *y);
+wick_tensor *wk_queue_result(wk_call *call, wick_tensor *y);
 
 /* A dense tensor of dtype with the contents of x, always a copy. */
 wick_tensor *wk_dense_copy(wick_tensor *x, wick_dtype dtype);

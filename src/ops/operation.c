@@ -138,6 +138,7 @@ static wick_status queue_function(run *r) {
     wk_custom_run *const params = wk_operation_run_new(r->operation);
     if (!params) return WICK_ERR_OUT_OF_MEMORY;
     wk_call call = {.op = {.code = WK_OP_CUSTOM,
+                           .name = desc->name,
                            .n_dst = (uint8_t)desc->n_outputs,
                            .n_src = (uint8_t)desc->n_inputs,
                            .p.custom = params}};

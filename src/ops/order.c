@@ -22,7 +22,7 @@ static wick_tensor *cumulate(const char *op, wick_tensor *x, int dim, wk_cumulat
     if (!x || !wk_operand_is_number(op, x) || !wk_operand_is_strided(op, x)) return NULL;
     if (!wk_operand_dim(op, x, dim, &resolved)) return NULL;
     wk_call call;
-    wk_call_begin(&call, WK_OP_CUMULATE);
+    wk_call_begin(&call, WK_OP_CUMULATE, op);
     call.op.p.cumulate = fn;
     return along(&call, x, resolved, x->view.dtype);
 }
@@ -41,7 +41,7 @@ static wick_tensor *argsort(const char *op, wick_tensor *x, int dim, bool descen
     if (!wk_dtype_is_writable(op, x->device, x->view.dtype)) return NULL;
     if (!wk_operand_dim(op, x, dim, &resolved)) return NULL;
     wk_call call;
-    wk_call_begin(&call, WK_OP_ARGSORT);
+    wk_call_begin(&call, WK_OP_ARGSORT, op);
     call.op.p.argsort.is_descending = descending;
     return along(&call, x, resolved, WICK_U32);
 }
@@ -52,11 +52,10 @@ wick_tensor *wick_argsort(wick_tensor *x, int dim, bool descending) {
 
 wick_tensor *wick_sort(wick_tensor *x, int dim, bool descending, wick_tensor **indices) {
     if (indices) *indices = NULL;
+    if (!x) return NULL;
+    const wick_scope scope = wk_operation_begin(x->device, "sort");
     wick_tensor *const order = argsort("sort", x, dim, descending);
     wick_tensor *const y = wick_gather(x, dim, order);
-    if (y && indices)
-        *indices = order;
-    else
-        wick_release(order);
-    return y;
+    if (y && indices) *indices = wk_scope_keep(scope, order);
+    return wick_scope_result(scope, y);
 }

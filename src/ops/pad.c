@@ -93,7 +93,7 @@ wick_tensor *wick_pad(wick_tensor *x, const int64_t *before, const int64_t *afte
     for (int i = 0; i < rank; i++) {
         if (!check_dim(x, i, before[i], after[i], mode)) return NULL;
     }
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "pad");
     wick_tensor *y = cut(x, before, after);
     if (y && mode == WICK_PAD_CONSTANT) y = pad_constant(y, before, after, value);
     for (int i = 0; mode != WICK_PAD_CONSTANT && i < rank; i++) {

@@ -29,13 +29,13 @@ static bool make_image(const char *op, const wick_tensor *x, int64_t factor, ima
 }
 
 /* x seen as `parts`, its dims in the order given, as [.., c, h, w]. */
-static wick_tensor *rearrange(wick_tensor *x, wick_shape parts, const int *order, int64_t c,
-                              int64_t h, int64_t w) {
+static wick_tensor *rearrange(const char *op, wick_tensor *x, wick_shape parts, const int *order,
+                              int64_t c, int64_t h, int64_t w) {
     wick_shape shape = wk_tensor_shape_of(x);
     shape.extent[shape.rank - 3] = c;
     shape.extent[shape.rank - 2] = h;
     shape.extent[shape.rank - 1] = w;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, op);
     wick_tensor *const y = wick_permute(wick_reshape(x, parts), parts.rank, order);
     return wick_scope_result(scope, wk_fresh(wick_reshape(y, shape), x));
 }
@@ -54,8 +54,8 @@ wick_tensor *wick_pixel_shuffle(wick_tensor *x, int64_t factor) {
         return NULL;
     }
     const int64_t c = i.c / (r * r);
-    return rearrange(x, WICK_SHAPE(i.n, c, r, r, i.h, i.w), (const int[]){0, 1, 4, 2, 5, 3}, c,
-                     i.h * r, i.w * r);
+    return rearrange("pixel_shuffle", x, WICK_SHAPE(i.n, c, r, r, i.h, i.w),
+                     (const int[]){0, 1, 4, 2, 5, 3}, c, i.h * r, i.w * r);
 }
 
 wick_tensor *wick_pixel_unshuffle(wick_tensor *x, int64_t factor) {
@@ -72,8 +72,8 @@ wick_tensor *wick_pixel_unshuffle(wick_tensor *x, int64_t factor) {
         return NULL;
     }
     const int64_t h = i.h / r, w = i.w / r;
-    return rearrange(x, WICK_SHAPE(i.n, i.c, h, r, w, r), (const int[]){0, 1, 3, 5, 2, 4},
-                     i.c * r * r, h, w);
+    return rearrange("pixel_unshuffle", x, WICK_SHAPE(i.n, i.c, h, r, w, r),
+                     (const int[]){0, 1, 3, 5, 2, 4}, i.c * r * r, h, w);
 }
 
 wick_tensor *wick_channel_shuffle(wick_tensor *x, int64_t groups) {
@@ -94,7 +94,7 @@ wick_tensor *wick_channel_shuffle(wick_tensor *x, int64_t groups) {
     int64_t pixels = 1;
     for (int i = 2; i < shape.rank; i++) pixels *= shape.extent[i];
     const wick_shape parts = WICK_SHAPE(shape.extent[0], groups, shape.extent[1] / groups, pixels);
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, op);
     wick_tensor *const y = wick_transpose(wick_reshape(x, parts), 1, 2);
     return wick_scope_result(scope, wk_fresh(wick_reshape(y, shape), x));
 }

@@ -176,7 +176,7 @@ static wick_tensor *max_pool(pool p, wick_tensor *x, const wick_pooling_desc *de
     if (indices) *indices = NULL;
     if (!x || !wk_operand_is_number(p.name, x) || !check(&p, x, desc)) return NULL;
     if (indices && !can_count(&p, x)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, p.name);
     if (!indices) return wick_scope_result(scope, pooled(&p, x, WK_WINDOW_MAX, false));
     wick_tensor *places = NULL;
     wick_tensor *const y = largest_with_places(&p, x, &places);
@@ -193,7 +193,7 @@ static wick_tensor *avg_pool(pool p, wick_tensor *x, const wick_pooling_desc *de
             (void)refuse(&p, x, "a dilation, which has to be 1,", p.dilation[i]);
             return NULL;
         }
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, p.name);
     return wick_scope_result(scope, pooled(&p, x, WK_WINDOW_MEAN, !desc->excludes_padding));
 }
 
@@ -262,8 +262,9 @@ static wick_tensor *reduce_to(wick_tensor *x, int dim, int64_t out, reduce_fn *r
     return reduce(wk_windows(x, dim, in / out, in / out, 1), 1, (const int[]){-1}, false);
 }
 
-static wick_tensor *pool_to(wick_tensor *x, int n, const int64_t *size, reduce_fn *reduce) {
-    const wick_scope scope = wick_scope_begin(x->device);
+static wick_tensor *pool_to(const char *op, wick_tensor *x, int n, const int64_t *size,
+                            reduce_fn *reduce) {
+    const wick_scope scope = wk_operation_begin(x->device, op);
     wick_tensor *y = as_images(reduce == wick_mean ? wk_widened(x) : x, n);
     for (int i = n - 1; i >= 0; i--) y = reduce_to(y, WK_WINDOW_RANK - n + i, size[i], reduce);
     y = wk_promoted(shaped_as(y, x, n, size), x->view.dtype);
@@ -273,11 +274,11 @@ static wick_tensor *pool_to(wick_tensor *x, int n, const int64_t *size, reduce_f
 wick_tensor *wick_adaptive_avg_pool(wick_tensor *x, int n, const int64_t *size) {
     static const char name[] = "adaptive_avg_pool";
     if (!x || !wk_operand_is_float(name, x) || !check_adaptive(name, x, n, size)) return NULL;
-    return pool_to(x, n, size, wick_mean);
+    return pool_to(name, x, n, size, wick_mean);
 }
 
 wick_tensor *wick_adaptive_max_pool(wick_tensor *x, int n, const int64_t *size) {
     static const char name[] = "adaptive_max_pool";
     if (!x || !wk_operand_is_number(name, x) || !check_adaptive(name, x, n, size)) return NULL;
-    return pool_to(x, n, size, wick_max);
+    return pool_to(name, x, n, size, wick_max);
 }

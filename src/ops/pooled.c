@@ -67,7 +67,7 @@ wick_tensor *wk_pooled(wick_tensor *x, const int64_t *size, const wk_params *p) 
     }
     wick_tensor *const y = wk_tensor_new(x->device, x->view.dtype, &shape);
     wk_call call;
-    wk_call_begin(&call, WK_OP_POOL);
+    wk_call_begin(&call, WK_OP_POOL, NULL);
     wk_call_add(&call, y, NULL);
     wk_call_add(&call, x, NULL);
     call.op.p = *p;

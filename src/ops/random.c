@@ -50,7 +50,7 @@ static wick_tensor *make_random(const char *op, wick_device *device, wick_dtype 
                                 const wick_shape *shape, const wk_params *params) {
     if (!device || !is_possible(op, device, dtype, params)) return NULL;
     wk_call call;
-    wk_call_begin(&call, WK_OP_RANDOM);
+    wk_call_begin(&call, WK_OP_RANDOM, op);
     call.op.p = *params;
     return queue_random(&call, wk_tensor_new(device, dtype, shape));
 }
@@ -70,7 +70,7 @@ wick_tensor *wick_randn(wick_device *device, wick_dtype dtype, wick_shape shape,
 wick_tensor *wick_rand_bits(wick_device *device, wick_shape shape) {
     if (!device) return NULL;
     wk_call call;
-    wk_call_begin(&call, WK_OP_RANDOM);
+    wk_call_begin(&call, WK_OP_RANDOM, "rand_bits");
     call.op.p.random.fn = WK_RANDOM_BITS;
     return queue_random(&call, wk_tensor_new(device, WICK_U32, &shape));
 }

@@ -15,7 +15,7 @@ wick_tensor *wk_causal_conv(wick_tensor *x, wick_tensor *weight, wick_tensor *bi
     if (!wk_operands_present("causal_conv", needed, WK_COUNT(needed))) return NULL;
     wick_tensor *const y = result_like(x);
     wk_call call;
-    wk_call_begin(&call, WK_OP_CAUSAL_CONV);
+    wk_call_begin(&call, WK_OP_CAUSAL_CONV, NULL);
     wk_call_add(&call, y, NULL);
     for (size_t i = 0; i < WK_COUNT(operands); i++) wk_call_add(&call, operands[i], NULL);
     call.op.p.conv = params->conv;
@@ -29,7 +29,7 @@ wick_tensor *wk_scan(const wk_scan_inputs *inputs, wick_tensor *state, wick_tens
     if (!wk_operands_present("scan", operands, WK_COUNT(operands))) return NULL;
     wick_tensor *const y = result_like(inputs->x);
     wk_call call;
-    wk_call_begin(&call, WK_OP_SCAN);
+    wk_call_begin(&call, WK_OP_SCAN, NULL);
     wk_call_add(&call, y, NULL);
     for (size_t i = 0; i < WK_COUNT(operands); i++) wk_call_add(&call, operands[i], NULL);
     call.op.p.scan = params->scan;

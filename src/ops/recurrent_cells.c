@@ -181,7 +181,7 @@ static wick_tensor *run(const cell *kind, wick_tensor *x, const wick_rnn_weights
     if (!check(kind, x, weights, first)) return NULL;
     const wick_dtype dtype = x->view.dtype;
     const wick_shape shape = WICK_SHAPE(x->view.extent[0], weights->w_hh->view.extent[1]);
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, kind->name);
     state s = {.h = or_zeros(first.h, x, shape)};
     if (kind->n_gates == 4) s.c = or_zeros(first.c, x, shape);
     wick_tensor *y = wk_promoted(run_steps(kind, x, weights, &s), dtype);

@@ -45,8 +45,8 @@ static bool check_extents(const char *op, const wick_tensor *x, const reduction 
     return true;
 }
 
-static wick_tensor *queue_reduction(const wk_params *params, wick_dtype dtype, wick_tensor *x,
-                                    const reduction *r) {
+static wick_tensor *queue_reduction(const char *op, const wk_params *params, wick_dtype dtype,
+                                    wick_tensor *x, const reduction *r) {
     wick_tensor *const y = wk_tensor_new(x->device, dtype, &r->shape);
     if (!y) return NULL;
     wk_view kept = y->view; /* as the kernel sees it: without the reduced dims */
@@ -54,7 +54,7 @@ static wick_tensor *queue_reduction(const wk_params *params, wick_dtype dtype, w
         if (r->is_reduced[i]) wk_view_remove(&kept, i, &kept);
     }
     wk_call call;
-    wk_call_begin(&call, WK_OP_REDUCE);
+    wk_call_begin(&call, WK_OP_REDUCE, op);
     wk_call_add(&call, y, &kept);
     wk_call_add(&call, x, &r->view);
     call.op.p = *params;
@@ -73,7 +73,7 @@ static wick_tensor *reduce(const char *op, const wk_params *params, wick_tensor 
     if (needs_elements(fn) && !check_extents(op, x, &r)) return NULL;
     move_dims(x, &r);
     const bool is_index = fn == WK_REDUCE_ARGMAX || fn == WK_REDUCE_ARGMIN;
-    return queue_reduction(params, is_index ? WICK_U32 : x->view.dtype, x, &r);
+    return queue_reduction(op, params, is_index ? WICK_U32 : x->view.dtype, x, &r);
 }
 
 wick_tensor *wick_sum(wick_tensor *x, int n_dims, const int *dims, bool keepdim) {
@@ -128,7 +128,7 @@ static wick_tensor *softmax(const char *op, wick_tensor *x, int dim, bool is_log
     wk_view_move_last(&x->view, resolved, &view_x);
     wk_view_move_last(&y->view, resolved, &view_y);
     wk_call call;
-    wk_call_begin(&call, WK_OP_SOFTMAX);
+    wk_call_begin(&call, WK_OP_SOFTMAX, op);
     wk_call_add(&call, y, &view_y);
     wk_call_add(&call, x, &view_x);
     call.op.p.softmax.is_log = is_log;

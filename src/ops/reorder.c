@@ -31,7 +31,7 @@ wick_tensor *wick_roll(wick_tensor *x, int n, const int64_t *shifts, const int *
     for (int i = 0; dims && i < n; i++) {
         if (!wk_operand_dim("roll", x, dims[i], &d)) return NULL;
     }
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "roll");
     wick_tensor *y = x;
     for (int i = 0; dims && i < n; i++) {
         (void)wk_operand_dim("roll", x, dims[i], &d);
@@ -45,7 +45,7 @@ wick_tensor *wick_flip(wick_tensor *x, int n_dims, const int *dims) {
     if (!x || !wk_operand_is_scalars("flip", x)) return NULL;
     bool named[WICK_MAX_RANK];
     if (!wk_operand_dims("flip", x, n_dims, dims, named)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "flip");
     wick_tensor *y = x;
     for (int i = 0; i < x->view.rank; i++) {
         const double n = (double)x->view.extent[i];

@@ -47,7 +47,7 @@ static wick_tensor *repeat(const char *op, wick_tensor *x, int n, const int64_t 
     }
     /* What stands between may be too large for 64 bits where the result is empty. */
     if (extents(&final, 0, n) == 0) return wick_empty(x->device, x->view.dtype, final);
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, op);
     wick_tensor *y = wick_reshape(x, shape);
     for (int i = n - 1; i >= 0; i--) {
         if (repeats[i] == 1) continue;
@@ -90,7 +90,7 @@ wick_tensor *wick_repeat_interleave(wick_tensor *x, int64_t count, int dim) {
     const wick_shape from = wk_tensor_shape_of(x);
     wick_shape shape = from;
     if (!multiply(op, x, &shape, d, count)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, op);
     wick_tensor *const y =
         repeat_rows(x, extents(&from, 0, d + 1), extents(&from, d + 1, from.rank), count, &shape);
     return wick_scope_result(scope, wk_fresh(y, x));

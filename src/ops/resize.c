@@ -149,8 +149,9 @@ static wick_tensor *resize_dim(wick_tensor *x, int dim, int64_t size, const rule
     return y;
 }
 
-static wick_tensor *resize(wick_tensor *x, int n, const int64_t *size, const rule *r) {
-    const wick_scope scope = wick_scope_begin(x->device);
+static wick_tensor *resize(const char *op, wick_tensor *x, int n, const int64_t *size,
+                           const rule *r) {
+    const wick_scope scope = wk_operation_begin(x->device, op);
     const int first = x->view.rank - n;
     wick_tensor *y = r->mode == WICK_RESIZE_NEAREST ? x : wk_widened(x);
     for (int i = 0; i < n; i++) y = resize_dim(y, first + i, size[i], r);
@@ -160,7 +161,8 @@ static wick_tensor *resize(wick_tensor *x, int n, const int64_t *size, const rul
 wick_tensor *wick_resize(wick_tensor *x, int n, const int64_t *size, wick_resize_mode mode,
                          bool align_corners) {
     if (!x || !check("resize", x, n, size, mode)) return NULL;
-    return resize(x, n, size, &(rule){.mode = mode, .align_corners = align_corners, .a = -0.75});
+    return resize("resize", x, n, size,
+                  &(rule){.mode = mode, .align_corners = align_corners, .a = -0.75});
 }
 
 wick_tensor *wick_resize_antialiased(wick_tensor *x, int n, const int64_t *size,
@@ -172,6 +174,6 @@ wick_tensor *wick_resize_antialiased(wick_tensor *x, int n, const int64_t *size,
         return NULL;
     }
     return resize(
-        x, n, size,
+        name, x, n, size,
         &(rule){.mode = mode, .is_antialiased = true, .repeats_ends = repeats_ends, .a = a});
 }

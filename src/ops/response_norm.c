@@ -16,7 +16,7 @@ wick_tensor *wick_local_response_norm(wick_tensor *x, int64_t size, double alpha
         return NULL;
     }
     const wick_shape shape = wk_tensor_shape_of(x);
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, name);
     if (wk_tensor_is_empty(x))
         return wick_scope_result(scope, wick_empty(x->device, x->view.dtype, shape));
     wick_tensor *const rows =
@@ -39,7 +39,7 @@ wick_tensor *wick_normalize(wick_tensor *x, int dim, double eps) {
         wk_device_fail(x->device, WICK_ERR_VALUE, "%s: eps %g", name, eps);
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, name);
     wick_tensor *const wide = wk_widened(x);
     wick_tensor *const y = wick_div(wide, wk_norm_along(wide, resolved, eps));
     return wick_scope_result(scope, wk_promoted(y, x->view.dtype));

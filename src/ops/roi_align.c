@@ -154,9 +154,9 @@ wick_tensor *wick_roi_align(wick_tensor *x, wick_tensor *boxes, wick_tensor *bat
     const int64_t extents[] = {boxes->view.extent[0], x->view.extent[1], desc->size[0],
                                desc->size[1]};
     const wick_shape shape = wick_shape_of(4, extents);
+    const wick_scope scope = wk_operation_begin(x->device, "roi_align");
     if (extents[0] == 0 || extents[2] == 0 || extents[3] == 0)
-        return wick_zeros(x->device, x->view.dtype, shape);
-    const wick_scope scope = wick_scope_begin(x->device);
+        return wick_scope_result(scope, wick_zeros(x->device, x->view.dtype, shape));
     wick_tensor *const y = align(wk_widened(x), wk_widened(boxes), batch, desc);
     return wick_scope_result(scope, wk_promoted(y, x->view.dtype));
 }

@@ -86,7 +86,7 @@ wick_tensor *wick_rope(wick_tensor *x, wick_tensor *positions, const wick_rope_d
     wk_view view_x, view_y, view_positions;
     token_major(x, d.layout, &view_x);
     const wick_shape times = {.rank = 2, .extent = {view_x.extent[0], view_x.extent[1]}};
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "rope");
     wick_tensor *const rows =
         positions ? wk_as_index(positions) : make_positions(x, times.extent[1], d.offset);
     wick_tensor *y = NULL;
@@ -97,7 +97,7 @@ wick_tensor *wick_rope(wick_tensor *x, wick_tensor *positions, const wick_rope_d
     if (y) {
         token_major(y, d.layout, &view_y);
         wk_call call;
-        wk_call_begin(&call, WK_OP_ROPE);
+        wk_call_begin(&call, WK_OP_ROPE, "rope");
         wk_call_add(&call, y, &view_y);
         wk_call_add(&call, x, &view_x);
         wk_call_add(&call, rows, &view_positions);
@@ -152,6 +152,7 @@ wick_tensor *wick_rope_table(wick_tensor *x, wick_tensor *cos, wick_tensor *sin,
     const wick_shape table = {
         .rank = 3,
         .extent = {view_x.extent[0], view_x.extent[1], cos->view.extent[cos->view.rank - 1]}};
+    const wick_scope scope = wk_operation_begin(x->device, "rope_table");
     wick_tensor *temp_cos = NULL, *temp_sin = NULL, *y = NULL;
     if (make_table(cos, &table, &temp_cos, &view_cos) &&
         make_table(sin, &table, &temp_sin, &view_sin)) {
@@ -161,7 +162,7 @@ wick_tensor *wick_rope_table(wick_tensor *x, wick_tensor *cos, wick_tensor *sin,
     if (y) {
         token_major(y, layout, &view_y);
         wk_call call;
-        wk_call_begin(&call, WK_OP_ROPE_TABLE);
+        wk_call_begin(&call, WK_OP_ROPE_TABLE, "rope_table");
         wk_call_add(&call, y, &view_y);
         wk_call_add(&call, x, &view_x);
         wk_call_add(&call, temp_cos ? temp_cos : cos, &view_cos);
@@ -169,7 +170,5 @@ wick_tensor *wick_rope_table(wick_tensor *x, wick_tensor *cos, wick_tensor *sin,
         call.op.p.rope_table.interleaved = interleaved;
         y = wk_queue_result(&call, y);
     }
-    wick_release(temp_cos);
-    wick_release(temp_sin);
-    return y;
+    return wick_scope_result(scope, y);
 }

@@ -37,7 +37,7 @@ wick_tensor *wick_moe_route(wick_tensor *logits, wick_tensor *bias, const wick_m
                             wick_tensor **ids) {
     if (ids) *ids = NULL;
     if (!check_route(logits, bias, desc)) return NULL;
-    const wick_scope scope = wick_scope_begin(logits->device);
+    const wick_scope scope = wk_operation_begin(logits->device, "moe_route");
     wick_tensor *const score = score_of(wk_widened(logits), desc);
     wick_tensor *const ranked = bias ? wick_add(score, wk_widened(bias)) : score;
     wick_tensor *chosen = NULL;
@@ -134,7 +134,7 @@ static wick_tensor *sum_of_experts(wick_tensor *x, wick_tensor *route_weights, w
 wick_tensor *wick_moe_ffn(wick_tensor *x, wick_tensor *route_weights, wick_tensor *ids,
                           const wick_moe_weights *weights) {
     if (!check_ffn(x, route_weights, ids, weights)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "moe_ffn");
     wick_tensor *const wide = wk_widened(x);
     wick_tensor *y = sum_of_experts(wide, wk_widened(route_weights), ids, weights);
     if (weights->shared_gate) {

@@ -16,7 +16,7 @@ static bool queue_scatter(wick_tensor *y, int dim, wick_tensor *index, const wk_
     wk_view_cut_to(&view[1], at, -1);
     for (int i = 0; i < 3; i++) wk_view_move_last(&view[i], dim, &view[i]);
     wk_call call;
-    wk_call_begin(&call, WK_OP_SCATTER);
+    wk_call_begin(&call, WK_OP_SCATTER, NULL);
     wk_call_add(&call, y, &view[0]);
     wk_call_add(&call, src, &view[1]);
     wk_call_add(&call, index, &view[2]);
@@ -54,7 +54,7 @@ static wick_tensor *apart(wick_tensor *operand, const wick_tensor *y) {
 /* is_vector: index [m] stands for all other dims. */
 static wick_tensor *scatter(const target *t, wick_tensor *x, int dim, wick_tensor *index,
                             bool is_vector, wick_tensor *src, wick_scatter_fn fn) {
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, t->op);
     wick_tensor *const y = base_of(t, x, fn);
     wick_tensor *const from = apart(wk_promoted(src, dtype_of(x->view.dtype, fn)), y);
     wick_tensor *const places = apart(wk_as_index(index), y);
@@ -71,11 +71,9 @@ static wick_tensor *scatter(const target *t, wick_tensor *x, int dim, wick_tenso
     return is_done ? x : NULL;
 }
 
-static bool check(const target *t, const wick_tensor *x, int dim, const wick_tensor *src,
-                  wick_scatter_fn fn, int *resolved) {
-    const char *const op = t->op;
+bool wk_operands_scatter(const char *op, const wick_tensor *x, const wick_tensor *src,
+                         wick_scatter_fn fn) {
     if (!wk_operand_is_strided(op, x) || !wk_operand_is_strided(op, src)) return false;
-    if (t->is_in_place && !wk_operand_is_writable(op, x)) return false;
     if (!wk_operands_same_dtype(op, x, src)) return false;
     if (!wk_dtype_is_writable(op, x->device, x->view.dtype)) return false;
     if ((unsigned)fn > WICK_SCATTER_MIN) {
@@ -83,8 +81,13 @@ static bool check(const target *t, const wick_tensor *x, int dim, const wick_ten
                        (int)fn);
         return false;
     }
-    if (fn != WICK_SCATTER_SET && !wk_operand_is_number(op, x)) return false;
-    return wk_operand_dim(op, x, dim, resolved);
+    return fn == WICK_SCATTER_SET || wk_operand_is_number(op, x);
+}
+
+static bool check(const target *t, const wick_tensor *x, int dim, const wick_tensor *src,
+                  wick_scatter_fn fn, int *resolved) {
+    return (!t->is_in_place || wk_operand_is_writable(t->op, x)) &&
+           wk_operands_scatter(t->op, x, src, fn) && wk_operand_dim(t->op, x, dim, resolved);
 }
 
 static wick_tensor *scatter_each(target t, wick_tensor *x, int dim, wick_tensor *index,

@@ -26,7 +26,7 @@ wick_tensor *wk_search_rows(wick_tensor *sorted, wick_tensor *values, bool right
     const int last = sorted->view.rank - 1;
     const wick_shape shape = wk_tensor_shape_of(values);
     int64_t left = sorted->view.extent[last];
-    const wick_scope scope = wick_scope_begin(sorted->device);
+    const wick_scope scope = wk_operation_begin(sorted->device, "searchsorted");
     wick_tensor *const is_nan =
         wk_dtype_is_float(values->view.dtype) ? wick_ne(values, values) : NULL;
     wick_tensor *base = wick_zeros(sorted->device, WICK_U32, shape);
@@ -76,7 +76,7 @@ wick_tensor *wick_searchsorted(wick_tensor *sorted, wick_tensor *values, bool ri
     const int rank = sorted->view.rank;
     if (!wk_has_u32_places(op, sorted, sorted->view.extent[rank - 1])) return NULL;
     if (rank > 1) return wk_search_rows(sorted, values, right);
-    const wick_scope scope = wick_scope_begin(sorted->device);
+    const wick_scope scope = wk_operation_begin(sorted->device, op);
     wick_tensor *const places = wk_search_rows(sorted, wick_reshape(values, WICK_SHAPE(-1)), right);
     return wick_scope_result(scope, wick_reshape(places, wk_tensor_shape_of(values)));
 }
@@ -88,8 +88,8 @@ wick_tensor *wick_isin(wick_tensor *x, wick_tensor *set) {
     const int64_t n = wick_tensor_size(set);
     if (!wk_has_u32_places("isin", set, n)) return NULL;
     const wick_shape shape = wk_tensor_shape_of(x);
-    if (n == 0) return wick_zeros(x->device, WICK_U8, shape);
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "isin");
+    if (n == 0) return wick_scope_result(scope, wick_zeros(x->device, WICK_U8, shape));
     wick_tensor *const values = wick_reshape(x, WICK_SHAPE(-1));
     wick_tensor *const sorted = wick_sort(wick_reshape(set, WICK_SHAPE(-1)), 0, false, NULL);
     wick_tensor *const places = wk_search_rows(sorted, values, false);

@@ -114,16 +114,17 @@ static wick_tensor *reshape(const char *op, wick_tensor *x, const wick_shape *sh
                        wick_dtype_name(x->view.dtype));
         return NULL;
     }
-    wick_tensor *const y = wk_tensor_new(x->device, x->view.dtype, shape);
-    if (!y) return NULL;
-    const wick_shape from = wk_tensor_shape_of(x);
-    wk_view as_x; /* a dense tensor takes any shape */
-    const bool is_dense = wk_view_reshape(&y->view, &from, &as_x);
-    assert(is_dense);
-    (void)is_dense;
-    if (wk_queue_copy(y, &as_x, x, &x->view) == WICK_OK) return y;
-    wick_release(y);
-    return NULL;
+    const wick_scope scope = wk_operation_begin(x->device, op);
+    wick_tensor *y = wk_tensor_new(x->device, x->view.dtype, shape);
+    if (y) {
+        const wick_shape from = wk_tensor_shape_of(x);
+        wk_view as_x; /* a dense tensor takes any shape */
+        const bool is_dense = wk_view_reshape(&y->view, &from, &as_x);
+        assert(is_dense);
+        (void)is_dense;
+        if (wk_queue_copy(y, &as_x, x, &x->view) != WICK_OK) y = NULL;
+    }
+    return wick_scope_result(scope, y);
 }
 
 wick_tensor *wick_reshape(wick_tensor *x, wick_shape shape) {
@@ -285,5 +286,6 @@ wick_tensor *wick_contiguous(wick_tensor *x) {
                        wick_dtype_name(x->view.dtype));
         return NULL;
     }
-    return wk_dense_copy(x, x->view.dtype);
+    const wick_scope scope = wk_operation_begin(x->device, "contiguous");
+    return wick_scope_result(scope, wk_dense_copy(x, x->view.dtype));
 }

@@ -31,7 +31,7 @@ wick_tensor *wick_cov(wick_tensor *x, double correction) {
         wk_device_fail(x->device, WICK_ERR_VALUE, "cov: correction %g", correction);
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "cov");
     wick_tensor *const rows = centred("cov", x);
     if (!rows) return wick_scope_result(scope, NULL);
     const double free = (double)rows->view.extent[1] - correction;
@@ -40,7 +40,7 @@ wick_tensor *wick_cov(wick_tensor *x, double correction) {
 
 wick_tensor *wick_corrcoef(wick_tensor *x) {
     if (!x) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "corrcoef");
     wick_tensor *const rows = centred("corrcoef", x);
     wick_tensor *const length = wick_norm(rows, 2, 1, (const int[]){1}, true);
     wick_tensor *const lengths = wick_mul(length, wick_transpose(length, 0, 1));

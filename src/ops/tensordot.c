@@ -79,7 +79,7 @@ wick_tensor *wick_tensordot(wick_tensor *a, wick_tensor *b, int n, const int *di
     wick_shape shape;
     if (!make_side(a, n, dims_a, &of_a) || !make_side(b, n, dims_b, &of_b)) return NULL;
     if (!result_shape(a, &of_a, b, &of_b, &shape)) return NULL;
-    const wick_scope scope = wick_scope_begin(a->device);
+    const wick_scope scope = wk_operation_begin(a->device, op);
     wick_tensor *const y = wick_matmul(as_matrix(a, &of_a, false), as_matrix(b, &of_b, true));
     return wick_scope_result(scope, wick_reshape(y, shape));
 }

@@ -33,7 +33,7 @@ wick_tensor *wick_top_k(wick_tensor *x, int64_t k, int dim, wick_tensor **indice
     wk_view_move_last(&places->view, resolved, &view[1]);
     wk_view_move_last(&x->view, resolved, &view[2]);
     wk_call call;
-    wk_call_begin(&call, WK_OP_TOP_K);
+    wk_call_begin(&call, WK_OP_TOP_K, "top_k");
     wk_call_add(&call, values, &view[0]);
     wk_call_add(&call, places, &view[1]);
     wk_call_add(&call, x, &view[2]);

@@ -38,7 +38,7 @@ static wick_tensor *inverse_of(wick_tensor *x, const groups *g) {
 wick_tensor *wick_unique_inverse(wick_tensor *x) {
     if (!x || !check("unique_inverse", x)) return NULL;
     groups g;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "unique_inverse");
     find_groups(x, &g);
     return wick_scope_result(scope, inverse_of(x, &g));
 }
@@ -61,7 +61,7 @@ wick_tensor *wick_unique(wick_tensor *x, int64_t count, wick_tensor **indices,
     }
     if (!x || !check("unique", x)) return NULL;
     groups g;
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "unique");
     find_groups(x, &g);
     wick_tensor *const starts = wk_first_places(g.running, count);
     wick_tensor *const values = wick_index_select(g.sorted, 0, starts);

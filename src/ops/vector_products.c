@@ -21,8 +21,8 @@ static wick_tensor *do_not_fit(const char *op, const wick_tensor *a, const wick_
 }
 
 /* The sum of a b over dim; they broadcast. */
-static wick_tensor *sum_of_products(wick_tensor *a, wick_tensor *b, int dim) {
-    const wick_scope scope = wick_scope_begin(a->device);
+static wick_tensor *sum_of_products(const char *op, wick_tensor *a, wick_tensor *b, int dim) {
+    const wick_scope scope = wk_operation_begin(a->device, op);
     wick_tensor *const product = wick_mul(wk_widened(a), wk_widened(b));
     wick_tensor *const sum = wick_sum(product, 1, &dim, false);
     return wick_scope_result(scope, wk_promoted(sum, a->view.dtype));
@@ -33,7 +33,7 @@ wick_tensor *wick_dot(wick_tensor *a, wick_tensor *b) {
     if (a->view.rank != 1 || b->view.rank != 1 || a->view.extent[0] != b->view.extent[0]) {
         return do_not_fit("dot", a, b);
     }
-    return sum_of_products(a, b, 0);
+    return sum_of_products("dot", a, b, 0);
 }
 
 /* The shape of the operands together and the dim, from its end; of it both have the same extent. */
@@ -54,7 +54,7 @@ wick_tensor *wick_vecdot(wick_tensor *a, wick_tensor *b, int dim) {
     wick_shape shape;
     if (!check("vecdot", a, b)) return NULL;
     if (!common_dim("vecdot", a, b, dim, &from_end, &shape)) return NULL;
-    return sum_of_products(a, b, from_end);
+    return sum_of_products("vecdot", a, b, from_end);
 }
 
 wick_tensor *wick_mv(wick_tensor *m, wick_tensor *v) {
@@ -62,13 +62,16 @@ wick_tensor *wick_mv(wick_tensor *m, wick_tensor *v) {
     if (m->view.rank != 2 || v->view.rank != 1 || m->view.extent[1] != v->view.extent[0]) {
         return do_not_fit("mv", m, v);
     }
-    return wk_dtype_is_float(m->view.dtype) ? wick_matmul(m, v) : sum_of_products(m, v, 1);
+    const wick_scope scope = wk_operation_begin(m->device, "mv");
+    wick_tensor *const y =
+        wk_dtype_is_float(m->view.dtype) ? wick_matmul(m, v) : sum_of_products("mv", m, v, 1);
+    return wick_scope_result(scope, y);
 }
 
 wick_tensor *wick_outer(wick_tensor *a, wick_tensor *b) {
     if (!check("outer", a, b)) return NULL;
     if (a->view.rank != 1 || b->view.rank != 1) return do_not_fit("outer", a, b);
-    const wick_scope scope = wick_scope_begin(a->device);
+    const wick_scope scope = wk_operation_begin(a->device, "outer");
     return wick_scope_result(scope, wick_mul(wick_unsqueeze(a, 1), b));
 }
 
@@ -83,7 +86,7 @@ wick_tensor *wick_cross(wick_tensor *a, wick_tensor *b, int dim) {
     wick_shape shape;
     if (!check("cross", a, b) || !common_dim("cross", a, b, dim, &d, &shape)) return NULL;
     if (shape.extent[shape.rank + d] != 3) return do_not_fit("cross", a, b);
-    const wick_scope scope = wick_scope_begin(a->device);
+    const wick_scope scope = wk_operation_begin(a->device, "cross");
     wick_tensor *const x = wk_widened(a), *const y = wk_widened(b);
     wick_tensor *const left = wick_mul(turned(x, d, 1), turned(y, d, 2));
     wick_tensor *const right = wick_mul(turned(x, d, 2), turned(y, d, 1));
@@ -102,7 +105,7 @@ wick_tensor *wick_kron(wick_tensor *a, wick_tensor *b) {
         right.extent[2 * d + 1] = b->view.extent[d];
         left.extent[2 * d + 1] = right.extent[2 * d] = 1;
     }
-    const wick_scope scope = wick_scope_begin(a->device);
+    const wick_scope scope = wk_operation_begin(a->device, "kron");
     wick_tensor *const y = wick_mul(wick_reshape(a, left), wick_reshape(b, right));
     for (int d = 0; y && d < rank; d++) /* of a tensor that there is: no overflow */
         both.extent[d] = y->view.extent[2 * d] * y->view.extent[2 * d + 1];

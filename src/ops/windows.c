@@ -79,7 +79,7 @@ wick_tensor *wick_fold(wick_tensor *x, int dim, int64_t extent, int64_t step) {
                        x->view.extent[d], extent, count);
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(x->device);
+    const wick_scope scope = wk_operation_begin(x->device, "fold");
     wick_tensor *const sum = wk_fold(wk_widened(x), d, extent, step, 1);
     return wick_scope_result(scope, wk_promoted(sum, x->view.dtype));
 }

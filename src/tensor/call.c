@@ -4,8 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
-void wk_call_begin(wk_call *call, wk_opcode code) {
+void wk_call_begin(wk_call *call, wk_opcode code, const char *name) {
     call->op.code = code;
+    call->op.name = name;
     call->op.n_dst = call->op.n_src = call->op.fault_slot = 0;
     memset(&call->op.p, 0, WK_PLAIN_PARAMS); /* the queue makes chains, no call does */
 }
@@ -24,16 +25,16 @@ wk_view *wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view) {
     return &call->op.view[i];
 }
 
-wick_status wk_call_queue(wick_device *device, const wk_call *call) {
+wick_status wk_call_queue(wick_device *device, wk_call *call) {
     const wk_op *const op = &call->op;
+    if (device->operation) call->op.name = device->operation;
     assert(op->code == WK_OP_CUSTOM || op->n_dst == wk_op_get_info(op->code)->n_dst);
     assert(op->code == WK_OP_CUSTOM || op->n_src == wk_op_get_info(op->code)->n_src);
     for (int i = 0; i < op->n_dst + op->n_src; i++) {
         if (!call->operand[i]) continue;
         if (call->operand[i]->device != device)
-            return wk_device_fail(
-                device, WICK_ERR_ARGUMENT, "%s: operand %s belongs to another device",
-                wk_op_get_info(op->code)->name, wk_op_get_info(op->code)->operands[i].name);
+            return wk_device_fail(device, WICK_ERR_ARGUMENT,
+                                  "%s: the operands are on different devices", wk_op_name(op));
         if (op->view[i].buf->generation != device->generation)
             return wk_buffer_usable(device, op->view[i].buf);
     }

@@ -119,6 +119,8 @@ struct wick_device {
 
     wick_tensor **scopes; /* [scope_capacity] lists of tensors, by depth - 1 */
     uint32_t scope_depth, scope_capacity;
+    const char *operation;    /* the outermost one that is under way; NULL: none */
+    uint32_t operation_depth; /* of its scope */
     wick_reading *free_readings;
     wick_tensor *newest; /* of all tensors */
     wick_tensor *unused; /* structs of released ones */

@@ -166,7 +166,7 @@ static wick_tensor *gather(wick_tensor *tensor, const picture *p) {
         wk_view from = tensor->view, to = shown->view;
         if (!take_corner(p, corner, &from, &to)) continue;
         wk_call call;
-        wk_call_begin(&call, WK_OP_COPY);
+        wk_call_begin(&call, WK_OP_COPY, NULL);
         wk_call_add(&call, shown, &to);
         wk_call_add(&call, tensor, &from);
         if (wk_call_queue(device, &call) != WICK_OK) return NULL; /* the scope has shown */

@@ -23,8 +23,8 @@ enum { N_PLAN_SLOTS = 64, FIRST_ENTRIES = 64 };
 struct wk_trace_entry {
     wk_ticket ticket;    /* 0: not submitted yet */
     const wk_plan *plan; /* NULL: an op, or a plan that was freed */
-    wk_fault *fault; /* it failed, or read something that is spoiled; NULL: as far as is known */
-    wk_opcode code;
+    wk_fault *fault;  /* it failed, or read something that is spoiled; NULL: as far as is known */
+    const char *name; /* of the op where it has a slot */
     bool has_slot;
     uint8_t slot, n_dst, n_src;
     uint16_t replaced; /* bit i: destination i is written whole, and not read */
@@ -168,7 +168,6 @@ static void trace_chain(wick_device *device, const wk_op *op) {
     for (int d = 0; d < op->n_dst; d++) {
         const uint32_t sources = wk_chain_sources(op, op->p.chain.result[d]);
         wk_trace_entry *const entry = add_entry(device);
-        entry->code = op->code;
         entry->n_dst = 1;
         entry->ids[0] = wk_dst(op, d)->buf->id;
         entry->replaced = wk_op_replaces(op, d);
@@ -184,7 +183,7 @@ void wk_trace_op(wick_device *device, const wk_op *op) {
     }
     assert(!wk_op_may_fault(op->code) || op->fault_slot >= N_PLAN_SLOTS);
     wk_trace_entry *const entry = add_entry(device);
-    entry->code = op->code;
+    entry->name = wk_op_name(op);
     entry->has_slot = wk_op_may_fault(op->code);
     entry->slot = op->fault_slot;
     device->trace.next_slot += entry->has_slot;
@@ -207,7 +206,6 @@ void wk_trace_plan(wick_device *device, const wk_plan *plan) {
 void wk_trace_upload(wick_device *device, const wk_buffer *buf, bool is_whole) {
     if (device->trace.n == 0) return;
     wk_trace_entry *const entry = add_entry(device);
-    entry->code = WK_OP_COPY;
     entry->n_dst = 1;
     entry->ids[0] = buf->id;
     entry->replaced = is_whole;
@@ -216,7 +214,6 @@ void wk_trace_upload(wick_device *device, const wk_buffer *buf, bool is_whole) {
 void wk_trace_read(wick_device *device, const wk_buffer *from, const wk_buffer *to) {
     if (device->trace.n == 0) return;
     wk_trace_entry *const entry = add_entry(device);
-    entry->code = WK_OP_COPY;
     entry->n_dst = entry->n_src = 1;
     entry->ids[0] = to->id;
     entry->ids[1] = from->id;
@@ -345,7 +342,7 @@ void wk_fault_collect(wick_device *device) {
             if (!entry->has_slot || entry->slot != slot) continue;
             wick_error reason = {.status = WICK_OK};
             (void)wk_fail(&reason, WICK_ERR_INDEX, "%s: an index is out of range",
-                          entry->n_dst > 0 ? wk_op_get_info(entry->code)->name : "a recorded step");
+                          entry->name ? entry->name : "a recorded step");
             wk_device_log(device, WICK_LOG_DEBUG, "%s", reason.message);
             begin_fault(device, entry, &reason);
             first = i;

@@ -67,7 +67,10 @@ static wick_status take_apart(wick_device *device, const wk_op_info *info) {
         wk_op_copy(&whole, &wk_queue_head(device)->op);
         wk_op_retain(&whole); /* its record may have the last references to its operands */
         wk_queue_pop(device);
-        for (int i = p.n_ops - 1; i >= 0; i--) wk_queue_push_front(device, &p.ops[i]);
+        for (int i = p.n_ops - 1; i >= 0; i--) {
+            p.ops[i].name = whole.name;
+            wk_queue_push_front(device, &p.ops[i]);
+        }
         wk_op_release(device, &whole);
     }
     for (int i = 0; i < p.n_temps; i++) wk_buffer_release(device, p.temps[i]);

@@ -32,6 +32,15 @@ wick_scope wick_scope_begin(wick_device *device) {
     return (wick_scope){.device = device, .depth = device->scope_depth};
 }
 
+wick_scope wk_operation_begin(wick_device *device, const char *name) {
+    const wick_scope scope = wick_scope_begin(device);
+    if (!device->operation && scope.depth > 0) {
+        device->operation = name;
+        device->operation_depth = scope.depth;
+    }
+    return scope;
+}
+
 /* A tensor's deleter may make and release others, and even end the scope. */
 static void end_innermost(wick_device *device) {
     const uint32_t last = device->scope_depth - 1;
@@ -41,6 +50,10 @@ static void end_innermost(wick_device *device) {
         wick_release(tensor);
     }
     device->scope_depth = last;
+    if (device->operation_depth > last) {
+        device->operation = NULL;
+        device->operation_depth = 0;
+    }
 }
 
 /* Scopes left open inside this one end with it. */

@@ -226,7 +226,7 @@ static wick_status check_faults(wick_device *device, const wk_shadow *s) {
     while (cpu_backend()->take_fault(s->cpu, &slot)) has_fault = true;
     if (!has_fault) return WICK_OK;
     return wk_device_fail(device, WICK_ERR_INDEX, "%s: an index is out of range",
-                          wk_op_get_info(s->op.code)->name);
+                          wk_op_name(&s->op));
 }
 
 wick_status wk_shadow_step(wick_device *device, bool *is_done) {

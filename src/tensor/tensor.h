@@ -111,6 +111,9 @@ typedef struct wk_view_step {
 /* A view of the storage of tensor; takes its own reference to the buffer. view->buf and view->dtype
  * must be the tensor's; step is for the observers. Same ownership. */
 wick_tensor *wk_tensor_view(wick_tensor *tensor, const wk_view *view, const wk_view_step *step);
+/* A scope of an operation that is made of others: what they queue has its name (a constant), unless
+ * another operation is already under way, of which this one is a part. */
+wick_scope wk_operation_begin(wick_device *device, const char *name);
 /* y (may be NULL), which was made in the scope, belongs to the scope around from now on, or else to
  * the caller. Returns y. */
 wick_tensor *wk_scope_keep(wick_scope scope, wick_tensor *y);
@@ -172,14 +175,16 @@ typedef struct wk_call {
     wick_tensor *operand[WK_MAX_OPERANDS]; /* same order as op.view; NULL: absent */
 } wk_call;
 
-/* Begins a call: it has no operands, and its parameters are zero. */
-void wk_call_begin(wk_call *call, wk_opcode code);
+/* Begins a call: it has no operands, and its parameters are zero. name: what failures call it,
+ * which is there for as long as the op; NULL: that of its opcode. Inside an operation it is its
+ * name. */
+void wk_call_begin(wk_call *call, wk_opcode code, const char *name);
 /* Adds the next operand (destinations first); tensor NULL: absent. view NULL: the tensor's own.
  * Returns its place in the call. */
 wk_view *wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view);
 /* Checks it (wk_op_check), shows it to the observers (observe.h), and queues or records it. On
  * failure the device's sticky error is set. */
-wick_status wk_call_queue(wick_device *device, const wk_call *call);
+wick_status wk_call_queue(wick_device *device, wk_call *call);
 
 /* Whether the device itself has a kernel for such an op, of these dtypes; else the operation may be
  * made of others. */

@@ -111,7 +111,7 @@ static wick_tensor *dense_source(wick_tensor *tensor) {
     wick_tensor *const dense = wk_tensor_new(tensor->device, tensor->view.dtype, &shape);
     if (!dense) return NULL;
     wk_call call;
-    wk_call_begin(&call, WK_OP_COPY);
+    wk_call_begin(&call, WK_OP_COPY, NULL);
     wk_call_add(&call, dense, NULL);
     wk_call_add(&call, tensor, NULL);
     const wick_status status = wk_call_queue(tensor->device, &call);

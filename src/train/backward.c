@@ -134,10 +134,9 @@ static wick_tensor *operand(const wk_back *b, int i) {
     const wk_view *const view = &op->view[i];
     if (!view->buf) return NULL;
     if (b->node->is_lost[i] || view->buf->version != b->node->version[i]) {
-        const wk_op_info *const info = wk_op_get_info(op->code);
         wk_device_fail(b->tape->device, WICK_ERR_STATE,
-                       "the gradient of %s needs its operand %s, which was overwritten", info->name,
-                       info->operands[i].name);
+                       "the gradient of %s needs its operand %s, which was overwritten",
+                       wk_op_name(op), wk_op_operand(op, i)->name);
         return NULL;
     }
     wick_tensor *const x = wk_tensor_of_view(b->tape->device, view);

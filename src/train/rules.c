@@ -19,7 +19,7 @@ void wk_grad_zero(const wk_back *b) { (void)b; }
 
 void wk_grad_none(const wk_back *b) {
     wk_device_fail(b->g->device, WICK_ERR_UNSUPPORTED, "%s has no gradient",
-                   wk_op_get_info(wk_back_op(b)->code)->name);
+                   wk_op_name(wk_back_op(b)));
 }
 
 /* 1 where a comparison holds, else 0, as a float. */

@@ -69,7 +69,7 @@ void wk_grad_rope(const wk_back *b) {
                                       wick_shape_of(b->g->view.rank, b->g->view.extent));
     if (!positions || !y) return;
     wk_call call;
-    wk_call_begin(&call, WK_OP_ROPE);
+    wk_call_begin(&call, WK_OP_ROPE, NULL);
     wk_call_add(&call, y, NULL);
     wk_call_add(&call, b->g, NULL);
     wk_call_add(&call, positions, NULL);

@@ -53,7 +53,7 @@ wick_tensor *wick_clip_grad_norm(wick_tensor *const *gradients, size_t n, double
         wk_device_fail(first->device, WICK_ERR_VALUE, "%s: max_norm is %g", name, max_norm);
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(first->device);
+    const wick_scope scope = wk_operation_begin(first->device, name);
     const wick_dtype dtype = widest_dtype(gradients, n);
     wick_tensor *norm = norm_of(gradients, n, dtype);
     wick_tensor *const most = wick_full(first->device, dtype, WICK_SCALAR, max_norm);
@@ -80,7 +80,7 @@ wick_tensor *wick_unscale_gradients(wick_tensor *const *gradients, size_t n, dou
         wk_device_fail(first->device, WICK_ERR_VALUE, "%s: the scale is %g", name, scale);
         return NULL;
     }
-    const wick_scope scope = wick_scope_begin(first->device);
+    const wick_scope scope = wk_operation_begin(first->device, name);
     wick_tensor *all = wick_ones(first->device, WICK_F32, WICK_SCALAR);
     wick_tensor *const factor =
         wick_full(first->device, widest_dtype(gradients, n), WICK_SCALAR, 1 / scale);

@@ -281,7 +281,7 @@ static void a_plan_draws_anew(void **state) {
     assert_int_equal(wk_plan_begin(device, pool), WICK_OK);
     wick_tensor *y = wick_empty(device, WICK_F32, WICK_SHAPE(16));
     wk_call call;
-    wk_call_begin(&call, WK_OP_RANDOM);
+    wk_call_begin(&call, WK_OP_RANDOM, NULL);
     wk_call_add(&call, y, NULL);
     wk_call_add(&call, seed, NULL);
     call.op.p.random.b = 1;
