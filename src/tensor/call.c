@@ -34,7 +34,8 @@ wick_status wk_call_queue(wick_device *device, wk_call *call) {
         if (!call->operand[i]) continue;
         if (call->operand[i]->device != device)
             return wk_device_fail(device, WICK_ERR_ARGUMENT,
-                                  "%s: the operands are on different devices", wk_op_name(op));
+                                  "%s: operand %s belongs to another device", wk_op_name(op),
+                                  wk_op_get_info(op->code)->operands[i].name);
         if (op->view[i].buf->generation != device->generation)
             return wk_buffer_usable(device, op->view[i].buf);
     }
