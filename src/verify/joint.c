@@ -4,11 +4,11 @@
 #include "verify/joint.h"
 
 #include "core/compiler.h"
+#include "core/half.h"
 #include "core/rng.h"
 #include "core/shape.h"
 #include "ops/cached.h"
 #include "ops/recurrent.h"
-#include "quant/encode.h"
 #include "tensor/device.h"
 #include "tensor/plan.h"
 
@@ -51,13 +51,25 @@ static wick_tensor *floats(graph *g, wick_shape shape) {
     return x;
 }
 
+enum { Q8_0_BYTES = 34 };
+
+/* Blocks of q8_0: weights below 1. */
+static void fill_blocks(graph *g, unsigned char *blocks, int64_t n) {
+    for (int64_t b = 0; b < n; b++, blocks += Q8_0_BYTES) {
+        const uint16_t step = wk_f32_to_f16(wk_rng_uniform(&g->rng) / 128);
+        memcpy(blocks, &step, sizeof step);
+        for (int i = sizeof step; i < Q8_0_BYTES; i++)
+            blocks[i] = (unsigned char)wk_rng_below(&g->rng, 256);
+    }
+}
+
 /* Rows of q8_0 in the layout that the device wants, side by side with those of neighbour. */
 static wick_tensor *weight(graph *g, wick_shape shape, const wick_tensor *neighbour, int n_beside) {
-    enum { MOST_ELEMENTS = 1 << 15, BYTES = 34 };
+    enum { MOST_ELEMENTS = 1 << 15 };
     wick_device *const device = g->device;
-    static const int64_t per = BLOCK;
     int64_t n;
     if (!wk_shape_count(&shape, &n) || n > MOST_ELEMENTS) return NULL;
+    const size_t size = (size_t)(n / BLOCK * Q8_0_BYTES);
     const uint64_t room = wk_weight_bytes(device, WICK_Q8_0, &shape, WK_USE_LINEAR);
     const wk_weight_desc desc = {.dtype = WICK_Q8_0,
                                  .shape = shape,
@@ -67,16 +79,13 @@ static wick_tensor *weight(graph *g, wick_shape shape, const wick_tensor *neighb
                                  .begin = neighbour ? room : 0};
     wk_weight_store none = {.device = device};
     bool in_place;
-    float *const values = wk_alloc(&device->heap, (size_t)n * sizeof *values);
-    unsigned char *const blocks = wk_alloc(&device->heap, (size_t)(n / per * BYTES));
-    wick_tensor *const w = values && blocks ? wk_weight_new(device, &desc, &none, &in_place) : NULL;
+    unsigned char *const blocks = wk_alloc(&device->heap, size);
+    wick_tensor *const w = blocks ? wk_weight_new(device, &desc, &none, &in_place) : NULL;
     if (w) {
-        fill(g, values, n);
-        wk_encode(WICK_Q8_0, values, NULL, blocks, n);
+        fill_blocks(g, blocks, n / BLOCK);
         (void)wk_weight_upload(w, 0, n / shape.extent[shape.rank - 1], blocks);
     }
-    wk_free(&device->heap, values, (size_t)n * sizeof *values);
-    wk_free(&device->heap, blocks, (size_t)(n / per * BYTES));
+    wk_free(&device->heap, blocks, size);
     if (w) g->weights[g->n_weights++] = w;
     return w;
 }
