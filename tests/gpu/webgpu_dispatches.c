@@ -13,11 +13,12 @@ static wick_device_desc chosen = {.backend = WICK_BACKEND_WEBGPU, .strict = true
 enum { WARM = 2, STEPS = 4, TOKENS = 24 };
 
 /* What a token takes: of products of floats, and of integers where the device has packed dot
- * products. shape: random weights of these sizes; NULL: the fixture of that name with weights of
- * q8_0. */
+ * products. is_quick: also in `make test`. shape: random weights of these sizes; NULL: the fixture
+ * of that name with weights of q8_0. */
 typedef struct family {
     const char *name;
     uint32_t floats, integers;
+    bool is_quick;
     const model_shape *shape;
 } family;
 
@@ -27,13 +28,13 @@ typedef struct family {
             WICK_Q4_0, WICK_Q8_0                                                                   \
     }
 static const family families[] = {
-    {"llama", 22, 22, NULL},
-    {"gemma3", 56, 56, NULL},
-    {"gpt-oss", 39, 42, NULL},
-    {"mamba", 39, 39, NULL},
-    {"smollm2-135m", 22, 22, SHAPE("llama", 576, 2, 9, 3, 64, 1536, false)},
-    {"qwen3-0.6b", 22, 22, SHAPE("qwen3", 1024, 2, 16, 8, 128, 3072, true)},
-    {"llama-3-8b", 22, 24, SHAPE("llama", 4096, 2, 32, 8, 128, 14336, false)},
+    {"llama", 22, 22, true, NULL},
+    {"gemma3", 56, 56, false, NULL},
+    {"gpt-oss", 39, 42, true, NULL},
+    {"mamba", 39, 39, true, NULL},
+    {"smollm2-135m", 22, 22, true, SHAPE("llama", 576, 2, 9, 3, 64, 1536, false)},
+    {"qwen3-0.6b", 22, 22, false, SHAPE("qwen3", 1024, 2, 16, 8, 128, 3072, true)},
+    {"llama-3-8b", 22, 24, false, SHAPE("llama", 4096, 2, 32, 8, 128, 14336, false)},
 };
 
 /* Of bench/gpu. */
@@ -117,6 +118,7 @@ static void test_dispatches(void **state) {
     int n_wrong = 0;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         const family *const f = &families[i];
+        if (!f->is_quick && !tests_all()) continue;
         const double floats = dispatches_per_token(f, in_form(false));
         const double integers = dispatches_per_token(f, in_form(true));
         print_message("%s: %.2f and %.2f dispatches a token\n", f->name, floats, integers);
@@ -172,7 +174,7 @@ static void compare_bits(const family *f, wick_device_desc desc) {
 static void test_same_bits(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        if (families[i].shape) continue;
+        if (families[i].shape || (!families[i].is_quick && !tests_all())) continue;
         compare_bits(&families[i], chosen);
         compare_bits(&families[i], in_form(true));
     }

@@ -6,7 +6,9 @@ import { missing, startBrowser } from "./browser.mjs";
 import {
   checkAborts, checkFamily, checkModels, checkSessions, checkTokens,
 } from "./checks.mjs";
-import { missingFamilies, missingSmol, repeated, serve, smol, stories, longOnes } from "./fixtures.mjs";
+import {
+  longOnes, missingFamilies, missingSmol, repeated, serve, smol, stories, withTemplate,
+} from "./fixtures.mjs";
 
 /** A page of a browser and its engine: {call, base}, closed with the test. file: of this folder. */
 async function openPage(t, kind, options, serverOptions, file = "page.html") {
@@ -50,6 +52,12 @@ export function testCpu(kind, reason) {
     await t.test("generations given up", () => checkAborts(call, repeated(100), 7));
     await t.test("sessions", () => checkSessions(call, repeated(50)));
     await t.test("models", () => checkModels(call, base, repeated(20)));
+    await t.test("clients in the forms of other APIs", async () => {
+      const template = "{% for m in messages %}{{ m.content }}{% endfor %}";
+      const { whole, streamed, prompted } = await call("clients", [...withTemplate(template)]);
+      assert.ok(whole.length > 10, whole);
+      assert.deepEqual([streamed, prompted], [whole, whole]);
+    });
     await t.test("SmolLM2", { skip: missingSmol }, async () => {
       await call("open", { backend: "cpu", math: "exact" }, base + smol.path);
       await checkTokens(call, smol, { maxTokens: 16 });

@@ -260,6 +260,26 @@ export const cases = {
     return { alone, together: await Promise.all(prompts.map(tokensOf)) };
   },
 
+  /** What the two clients of the package answer by a model with a template, given by its bytes. */
+  async clients(bytes) {
+    const [{ Wick }, { OpenAI }, { promptApi }] = await Promise.all(
+      ["wick", "openai", "prompt-api"].map((name) => import(`../../web/dist/${name}.js`)));
+    const engine = await Wick.open({ backend: "cpu", api: true });
+    const loaded = await engine.load(new Blob([new Uint8Array(bytes)]));
+    const client = new OpenAI(await loaded.api({ contextLength: 256 }));
+    const request = { messages: [{ role: "user", content: "Once upon a time" }], max_tokens: 12,
+      temperature: 0 };
+    const { choices: [{ message }] } = await client.chat.completions.create(request);
+    let streamed = "";
+    const stream = await client.chat.completions.create({ ...request, stream: true });
+    for await (const { choices: [choice] } of stream) streamed += choice.delta.content ?? "";
+    const LanguageModel = promptApi(loaded, { contextLength: 256, maxTokens: 12 });
+    const session = await LanguageModel.create({ temperature: 0, topK: 1 });
+    const prompted = await session.prompt("Once upon a time");
+    await engine.close();
+    return { whole: message.content, streamed, prompted };
+  },
+
   /** Memory after each of nTimes models that were loaded, used and closed. */
   models({ address, prompt, nTimes }) {
     return memoryOfRounds(nTimes, async () => {

@@ -293,7 +293,7 @@ onBoth("elements by places, of any integer type, also in place", async (wick) =>
   x.expand([2, 3, 2]).indexAddInPlace(0, index, wick.ones([1, 3, 2]));
   await rejects(wick.sync(), "ARGUMENT", /^index_add_in_place/);
   assert.throws(() => x.scatterNd(index), { code: "ARGUMENT" });
-  await rejects(x.scatterNd(index, wick.ones([2]), "mean").read(), "VALUE", /^scatter: there is no function/);
+  await rejects(x.scatterNd(index, wick.ones([2]), "mean").read(), "VALUE", /^scatter_nd: there is no function/);
   await wick.close();
 });
 
