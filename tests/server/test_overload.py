@@ -314,7 +314,7 @@ def garbage(choose):
 
 
 def test_garbage():
-    """Bodies and headers that make no sense are refused, and harm nobody."""
+    """Bodies and headers that make no sense are refused, and harm no other client."""
     statuses = {}
 
     async def client(load):
@@ -368,7 +368,7 @@ def test_kill_and_restart():
 
 
 def test_idle():
-    """No processor time while nobody asks, also with connections that wait."""
+    """No processor time while there is no request, also with connections that wait."""
     with Server() as server, contextlib.ExitStack() as open_ones:
         answers_rightly(server)
         for half in HALVES:

@@ -225,7 +225,7 @@ function showChat(): void {
   prompt.focus();
 }
 
-/** While a conversation is there, files that are no models go into its message. */
+/** While a conversation is there, files other than models go into its message. */
 function takesFiles(files: File[]): boolean {
   if (view !== "chat" || files.some(({ name }) => /\.gguf$/i.test(name))) return false;
   void prompt.addFiles(files);

@@ -28,7 +28,7 @@ export class Picker {
   readonly #veil = byId("drop-veil");
   #listed: Listed[] = [];
 
-  /** takesFiles: whether files that were dropped are no models, and have been taken. */
+  /** takesFiles: takes files that were dropped and are not models; whether it did. */
   constructor(onChoice: (choice: Choice) => void, takesFiles: (files: File[]) => boolean) {
     this.#onChoice = onChoice;
     this.#takesFiles = takesFiles;

@@ -1,6 +1,6 @@
 /**
  * The service worker: keeps the files of this version of the demo, and nothing else. It adds the
- * headers that browsers ask of pages with threads, which many static hosts cannot be told to send:
+ * headers that browsers ask of pages with threads, which many static hosts cannot send:
  * from its second visit on a page is cross-origin isolated.
  */
 
