@@ -278,12 +278,15 @@ static ssize_t read_answer(void *given, uint64_t position, char *to, size_t max)
     return result;
 }
 
+static const char *header_of(const cli_call *call, const char *name) {
+    return mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND, name);
+}
+
 static enum MHD_Result send_response(cli_call *call, int status, const char *type,
                                      struct MHD_Response *response) {
     if (response == NULL) return MHD_NO;
-    const char *const asked =
-        mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN);
-    const char *const origin = cli_access_origin(&call->server->access, asked);
+    const char *const origin =
+        cli_access_origin(&call->server->access, header_of(call, MHD_HTTP_HEADER_ORIGIN));
     call->status = status;
     if (type != NULL) mhd.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     if (origin != NULL) {
@@ -354,10 +357,6 @@ static enum MHD_Result answer_call(cli_call *call) {
 }
 
 /* ---- Requests ---- */
-
-static const char *header_of(const cli_call *call, const char *name) {
-    return mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND, name);
-}
 
 /* Answered here, however busy the caller is. */
 static bool is_health(const char *method, const char *path) {
