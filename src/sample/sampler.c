@@ -199,11 +199,11 @@ static uint32_t draw_filtered(wk_sampler *s, float best) {
 wick_status wk_sampler_choose(wk_sampler *sampler, const float *logits, const uint32_t *tokens,
                               size_t n_tokens, uint32_t *chosen, wick_error *err) {
     wk_sampler *const s = sampler;
-    const bool is_plain = is_greedy(s);
-    if (!is_plain) change_logits(s, logits, tokens, n_tokens);
+    const float *const scores = is_greedy(s) ? logits : s->logits;
+    if (scores == s->logits) change_logits(s, logits, tokens, n_tokens);
     if (s->matcher) WK_TRY(wk_matcher_apply(s->matcher, s->logits, err));
-    const size_t best_id = find_best(is_plain ? logits : s->logits, s->n_vocab);
-    const float best = choosable(is_plain ? logits[best_id] : s->logits[best_id]);
+    const size_t best_id = find_best(scores, s->n_vocab);
+    const float best = choosable(scores[best_id]);
     if (!(best > -INFINITY)) return end_or_fail(s, logits, chosen, err);
     *chosen = s->desc.temperature > 0 ? draw_filtered(s, best) : (uint32_t)best_id;
     return s->matcher ? wk_matcher_accept(s->matcher, *chosen, err) : WICK_OK;
