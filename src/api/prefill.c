@@ -31,20 +31,20 @@ static void cut_last(wk_json *messages, wk_json *before) {
 }
 
 wick_status wk_request_prefill(wick_exchange *x, wick_error *err) {
-    bool is_said, goes_on = false, begins_answer = false;
+    const bool chooses_begin = wk_request_field(x, "add_generation_prompt") != NULL;
+    bool is_said, goes_on = false;
     wk_json *before = NULL;
     const wk_json *const last = x->messages->last;
     for (wk_json *at = x->messages->child; at != last; at = at->next) before = at;
     WK_TRY(read_wish(x, &is_said, &goes_on, err));
-    WK_TRY(wk_request_bool(x, "add_generation_prompt", &begins_answer, err));
-    if (goes_on && begins_answer)
+    if (goes_on && chooses_begin && !x->has_no_answer_begun)
         return wk_fail(err, WICK_ERR_VALUE,
                        "add_generation_prompt and continue_final_message exclude each other");
     if (goes_on && !can_go_on(last))
         return wk_fail(err, WICK_ERR_VALUE,
                        "continue_final_message: the last message must be the assistant's, with a "
                        "content and without tool_calls");
-    if (!is_said) goes_on = !wk_request_field(x, "add_generation_prompt") && can_go_on(last);
+    if (!is_said) goes_on = !chooses_begin && can_go_on(last);
     if (!goes_on) return WICK_OK;
     if (before && wk_json_is(wk_json_get(before, "role"), "assistant"))
         return wk_fail(err, WICK_ERR_VALUE,
