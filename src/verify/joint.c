@@ -313,6 +313,14 @@ void wk_joint_check_end(wk_joint_check *c) {
     wk_free(&c->device->heap, c, sizeof *c);
 }
 
+static wick_status run_as_plan(wk_joint_check *c, size_t rule, graph *g, const inputs *in) {
+    WK_TRY(wk_plan_pool_make(c->device, &c->pool));
+    WK_TRY(wk_plan_begin(c->device, c->pool));
+    rules[rule].run(g, in);
+    WK_TRY(wk_plan_end(c->device, g->out, (size_t)g->n_out, &c->plan));
+    return wk_plan_run(c->plan);
+}
+
 /* The graph of the next case, as a plan or op by op, and what will be compared of it. */
 static wick_status compute(wk_joint_check *c) {
     wick_device *const device = c->device;
@@ -324,12 +332,10 @@ static wick_status compute(wk_joint_check *c) {
     inputs in = {.rows = one_of(&g, 3), .fn = (uint32_t)wk_rng_below(&g.rng, 4)};
     rules[rule].make(&g, &in);
     wick_status status = WICK_OK;
-    if (!c->is_apart) status = wk_plan_pool_make(device, &c->pool);
-    if (!c->is_apart && status == WICK_OK) status = wk_plan_begin(device, c->pool);
-    if (status == WICK_OK) rules[rule].run(&g, &in);
-    if (!c->is_apart && status == WICK_OK)
-        status = wk_plan_end(device, g.out, (size_t)g.n_out, &c->plan);
-    if (!c->is_apart && status == WICK_OK) status = wk_plan_run(c->plan);
+    if (c->is_apart)
+        rules[rule].run(&g, &in);
+    else
+        status = run_as_plan(c, rule, &g, &in);
     if (c->plan && !c->kernel) c->kernel = wk_plan_joint_kernel(c->plan, rules[rule].code);
     for (int i = 0; i < g.n_out && status == WICK_OK; i++) {
         status = wick_read_start(g.out[i], &c->reading[i]);
