@@ -8,7 +8,6 @@
 #include "core/compiler.h"
 #include "core/status.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,10 +57,9 @@ static wick_string join(wk_arena *arena, wk_str first, wk_str second) {
 /* ---- Tokens ---- */
 
 static wick_status set_token(vocabulary *v, const wk_json *id, wk_str text, int32_t type) {
-    if (!is_id(id))
+    if (!is_id(id) || (uint64_t)id->integer >= v->n)
         return wk_fail(v->err, WICK_ERR_FORMAT, "tokenizer.json: the token '%s' has no id",
                        wk_str_show(text).text);
-    assert(id->integer < v->n); /* see count_tokens */
     v->tokens[id->integer] = join(v->arena, text, (wk_str){0});
     v->types[id->integer] = type;
     return v->tokens[id->integer].text != NULL ? WICK_OK : fail_memory(v);
