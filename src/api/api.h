@@ -18,11 +18,12 @@ typedef struct wk_histogram {
 
 /* Of all exchanges so far. */
 typedef struct wk_totals {
-    uint64_t n_prompt, n_generated;   /* tokens computed */
-    uint64_t n_cached;                /* tokens of prompts that were not */
-    uint64_t n_drafted, n_accepted;   /* guesses */
-    uint64_t n_most;                  /* tokens of the longest text */
-    uint64_t n_batches, n_in_batches; /* batches; texts in all of them together */
+    uint64_t n_prompt, n_generated; /* tokens computed */
+    uint64_t n_cached;              /* tokens of prompts that were not */
+    uint64_t n_drafted, n_accepted; /* guesses */
+    uint64_t n_most;                /* tokens of the longest text */
+    uint64_t n_batches,
+        n_in_batches; /* steps in which texts were generated; of all of them, the texts */
     double prompt_seconds, generate_seconds;
     wk_histogram first, between, queued; /* to the first token, between tokens, in the queue */
 } wk_totals;

@@ -61,9 +61,9 @@ wick_status wk_answer_metrics(wick_exchange *x, wick_error *err) {
     write_metric(to, "requests_processing", "gauge", "Texts that are being generated.",
                  api->n_running);
     write_metric(to, "requests_deferred", "gauge", "Requests that wait.", api->queued.n);
-    write_metric(to, "n_decode_total", "counter", "Batches that were computed.",
+    write_metric(to, "n_decode_total", "counter", "Steps in which texts were generated.",
                  (double)t->n_batches);
-    write_metric(to, "n_busy_slots_per_decode", "gauge", "Texts of a batch, on average.",
+    write_metric(to, "n_busy_slots_per_decode", "gauge", "Texts of such a step, on average.",
                  t->n_batches > 0 ? (double)t->n_in_batches / (double)t->n_batches : 0);
     write_metric(to, "n_tokens_max", "counter", "Tokens of the longest text.", (double)t->n_most);
     write_metric(to, "spec_decode_num_draft_tokens_total", "counter", "Tokens guessed.",
