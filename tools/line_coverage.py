@@ -20,8 +20,8 @@ SCRATCH = ROOT / "build-mutants"
 TREE, RESULT = SCRATCH / "tree", SCRATCH / "coverage.json"
 COUNTING, MUTATED = TREE / "build-coverage", TREE / "build"
 CODE, LINKS = ("src/", "cli/"), ("models", "deps", "web/node_modules")
-# What a test gets; a mutant may ask for memory or fill a disk without end.
-MEMORY, FILE_SIZE = 8 << 30, 4 << 30
+# A mutant may ask for memory or fill a disk without end. A test has a file of 5 GiB, all holes.
+LIMITS = {resource.RLIMIT_DATA: 8 << 30, resource.RLIMIT_FSIZE: 16 << 30}
 SKIPPED = 77
 CASES = {"WICK_FUZZ_SECONDS": "1", "WICK_BROWSERS": "chromium"}
 
@@ -102,8 +102,9 @@ class Test:
     def run(self, limit, stop=None, more=()):
         """The exit status, or "too long" or "stopped"."""
         def limits():
-            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
-            resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
+            for kind, amount in LIMITS.items():
+                most = resource.getrlimit(kind)[1]
+                resource.setrlimit(kind, (min(amount, most) if most > 0 else amount, most))
         with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as place:
             process = subprocess.Popen(
                 self.command, cwd=TREE, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
