@@ -24,8 +24,9 @@ typedef struct linear {
     const wick_file_tensor *tensor;
     const wick_tensor *weight;
     int64_t n_matrices, k;
-    double *sums;   /* [n_matrices, k] */
-    double *counts; /* [n_matrices]: rows that were summed */
+    double *sums;    /* [n_matrices, k] */
+    double *counts;  /* [n_matrices]: rows that were summed */
+    uint32_t n_seen; /* tokens of the chunk whose rows were summed */
 } linear;
 
 struct wick_imatrix {
@@ -58,46 +59,56 @@ static const void *data_of(const wk_view *view) {
     return (const uint8_t *)view->buf->data + view->offset;
 }
 
-/* x [m, k]. */
-static void add_rows(linear *l, const wk_view *x) {
-    const float *const rows = data_of(x);
-    for (int64_t i = 0; i < x->extent[0]; i++) add_row(l, 0, rows + i * x->stride[0]);
-}
-
-/* x [m, u, k], of which row (i, j) goes into the matrix ids[i, j]. */
-static void add_rows_of_experts(linear *l, const wk_view *x, const wk_view *ids) {
-    const float *const rows = data_of(x);
-    const uint32_t *const matrices = data_of(ids);
-    for (int64_t i = 0; i < x->extent[0]; i++) {
-        for (int64_t j = 0; j < x->extent[1]; j++) {
-            const uint32_t matrix = matrices[i * ids->stride[0] + j * ids->stride[1]];
-            if (matrix >= l->n_matrices) continue; /* its kernel takes no such row either */
-            add_row(l, matrix, rows + i * x->stride[0] + j * x->stride[1]);
-        }
+/* Row i of x: of [m, k], or of [m, u, k], where (i, j) goes into the matrix ids[i, j]. Operands: y,
+ * x, weight, bias, and of experts ids. */
+static void add_token(linear *l, const wk_op *op, int64_t i) {
+    const wk_view *const x = &op->view[1], *const ids = &op->view[4];
+    const float *const row = (const float *)data_of(x) + i * x->stride[0];
+    assert(i < x->extent[0] && x->dtype == WICK_F32 && x->extent[x->rank - 1] == l->k);
+    assert(x->stride[x->rank - 1] == 1 || l->k == 1);
+    if (op->code == WK_OP_LINEAR) {
+        add_row(l, 0, row);
+        return;
+    }
+    const uint32_t *const matrices = (const uint32_t *)data_of(ids) + i * ids->stride[0];
+    for (int64_t j = 0; j < x->extent[1]; j++) {
+        const uint32_t matrix = matrices[j * ids->stride[1]];
+        if (matrix >= l->n_matrices) continue; /* its kernel takes no such row either */
+        add_row(l, matrix, row + j * x->stride[1]);
     }
 }
 
-/* NULL: no matrix of a layer. */
-static linear *find_linear(const wick_imatrix *m, const wk_view *weight) {
-    for (size_t i = 0; i < m->n_linears; i++) {
-        const wk_view *const view = &m->linears[i].weight->view;
-        if (view->buf == weight->buf && view->offset == weight->offset) return &m->linears[i];
+/* Each token once, also where a batch that failed is computed again. */
+static void add_tokens(linear *l, const wk_op *op, const wk_batch_rows *rows) {
+    for (uint32_t i = 0; i < rows->n; i++) {
+        if (rows->position + i != l->n_seen) continue;
+        add_token(l, op, rows->first + i);
+        l->n_seen++;
     }
-    return NULL;
 }
 
-/* Operands: y, x, weight, bias, and of experts ids. */
+/* Whether it is the weight, or one of those side by side of which products of the same x are made
+ * as one (tensor/join.c). */
+static bool is_in(const linear *l, const wk_view *weight) {
+    uint64_t begin, end, first, last;
+    const wk_view *const own = &l->weight->view;
+    if (own->buf != weight->buf) return false;
+    wk_view_range(own, &begin, &end);
+    wk_view_range(weight, &first, &last);
+    return first <= begin && end <= last;
+}
+
+static bool is_known(const wick_imatrix *m, const wk_view *weight) {
+    for (size_t i = 0; i < m->n_linears; i++)
+        if (is_in(&m->linears[i], weight)) return true;
+    return false;
+}
+
 static void look(void *user, const wk_op *op) {
     const wick_imatrix *const m = user;
-    const wk_view *const x = &op->view[1];
-    linear *const found = find_linear(m, &op->view[2]);
-    assert(found != NULL);
-    assert(x->dtype == WICK_F32 && x->extent[x->rank - 1] == found->k);
-    assert(x->stride[x->rank - 1] == 1 || found->k == 1);
-    if (op->code == WK_OP_LINEAR)
-        add_rows(found, x);
-    else
-        add_rows_of_experts(found, x, &op->view[4]);
+    const wk_batch_rows rows = wk_session_batch_rows(m->session);
+    for (size_t i = 0; i < m->n_linears; i++)
+        if (is_in(&m->linears[i], &op->view[2])) add_tokens(&m->linears[i], op, &rows);
 }
 
 /* While a plan is being recorded there is no memory yet. */
@@ -105,7 +116,7 @@ static void observe(void *user, const wk_call *call) {
     wick_imatrix *const m = user;
     const wk_op *const op = &call->op;
     if (!wk_op_is_linear(op) || op->view[1].buf->place != 0) return;
-    if (m->status != WICK_OK || find_linear(m, &op->view[2]) == NULL) return;
+    if (m->status != WICK_OK || !is_known(m, &op->view[2])) return;
     m->status = wk_observer_look(m->observer, op, look);
 }
 
@@ -149,7 +160,7 @@ static wick_status list_linears(wick_imatrix *m, wick_error *err) {
     return WICK_OK;
 }
 
-/* Batches are filled up to a power of two with rows that mean nothing: chunks fill them exactly. */
+/* Chunks that fill a batch exactly: each is rounded up to a power of two. */
 static wick_status choose_chunk(wick_imatrix *m, uint32_t asked_for, size_t n, wick_error *err) {
     const uint32_t context = m->model->info.context_length;
     uint32_t length = asked_for != 0 ? asked_for : DEFAULT_CHUNK;
@@ -240,6 +251,7 @@ static wick_status begin_chunk(wick_imatrix *m) {
     uint32_t *const chunk = m->ids + m->at;
     if (m->begin != WICK_NO_TOKEN) chunk[0] = m->begin;
     wick_session_reset(m->session);
+    for (size_t i = 0; i < m->n_linears; i++) m->linears[i].n_seen = 0;
     m->is_reading = true;
     return wick_session_append_tokens(m->session, chunk, m->chunk_length);
 }

@@ -113,6 +113,12 @@ wk_runner_desc wk_runner_describe(const wk_model *model, wick_math math, uint64_
  * room for the longest one in a chunk, and where rounding the cache would not show, it has none. */
 wick_status wk_session_open_whole(wick_model *model, const wick_session_desc *desc,
                                   wick_session **session, wick_error *error);
+/* session.c: of the batch that is being computed, the rows [first, first + n) are tokens of the
+ * session, from `position` on; the others are of other sessions, or padding. n 0: none is. */
+typedef struct wk_batch_rows {
+    uint32_t first, n, position;
+} wk_batch_rows;
+wk_batch_rows wk_session_batch_rows(const wick_session *session);
 /* preflight.c: whether a stage on the CPU has room for its weights, as far as they are not used in
  * place in a mapping, and for a session (NULL: not known yet): asked before the weights are read.
  */

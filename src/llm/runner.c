@@ -338,6 +338,18 @@ uint64_t *wk_sequence_costs(wk_sequence *sequence) { return sequence->runner->co
 
 uint32_t wk_sequence_beside(const wk_sequence *sequence) { return sequence->n_beside; }
 
+wk_batch_rows wk_sequence_batch_rows(const wk_sequence *sequence) {
+    const wk_runner *const runner = sequence->runner;
+    assert(!runner->desc.is_whole);
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < runner->n_parts; i++) {
+        const wk_part *const part = &runner->parts[i];
+        if (part->sequence == sequence) return (wk_batch_rows){first, part->n, part->first};
+        first += part->n;
+    }
+    return (wk_batch_rows){.n = 0};
+}
+
 static void end_batch(wk_runner *runner, wick_status status) {
     runner->is_running = false;
     if (status == WICK_OK) note_cost(runner);

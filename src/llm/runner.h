@@ -62,6 +62,8 @@ uint32_t wk_sequence_beside(const wk_sequence *sequence);
 bool wk_sequence_take(wk_sequence *sequence, wk_result *result);
 /* Tokens of it that are being computed, for a result. */
 uint32_t wk_sequence_running(const wk_sequence *sequence);
+/* See wk_session_batch_rows; not of whole texts. */
+wk_batch_rows wk_sequence_batch_rows(const wk_sequence *sequence);
 /* What is being computed gives no result. */
 void wk_sequence_drop(wk_sequence *sequence);
 

@@ -12,6 +12,10 @@
 /* Whose result is wanted. */
 static bool is_running(const wick_session *s) { return wk_sequence_running(s->sequence) > 0; }
 
+wk_batch_rows wk_session_batch_rows(const wick_session *session) {
+    return wk_sequence_batch_rows(session->sequence);
+}
+
 bool wk_session_is_busy(const wick_session *session) {
     return session->is_stepping && is_running(session);
 }

@@ -29,8 +29,8 @@ typedef struct wk_observer_hooks {
      * op.view[i] lies in the memory of operand[i] and may show it otherwise: broadcast, dims in
      * another order, a part. The same offset and strides in a tensor laid out like that memory, a
      * gradient for instance, name the same elements. Destinations have had their buffer's version
-     * raised. Runs of a plan show its ops without operands (all NULL). What a hook queues is
-     * queued, and shown, before the op. NULL: no hook. */
+     * raised. Runs of a plan show its ops as they were joined (join.c), without operands (all
+     * NULL). What a hook queues is queued, and shown, before the op. NULL: no hook. */
     void (*op)(void *user, const wk_call *call);
     /* NULL: no hook. Views that ops make of their operands for themselves are not shown. */
     void (*view)(void *user, const wk_view_made *made);

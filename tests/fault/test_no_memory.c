@@ -37,7 +37,7 @@ void __wrap_wk_heap_init(wk_heap *heap, const wick_allocator *hook) {
 
 /* What a run gives: the same bytes each time. */
 typedef struct outcome {
-    unsigned char bytes[4096];
+    unsigned char bytes[1 << 16];
     size_t size;
 } outcome;
 
