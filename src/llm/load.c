@@ -259,7 +259,8 @@ static wick_status begin_weight(wick_model_loading *l, uint32_t stage, uint32_t 
     *(is_host ? &model->info.host_weight_bytes : &model->info.weight_bytes) +=
         wk_weight_bytes(device, tensor->dtype, &tensor->shape, uses);
     if (!is_host) l->fitted += wk_weight_footprint(device, tensor->dtype, &tensor->shape, uses);
-    if ((uses & WK_USE_LINEAR) != 0 && wk_weight_is_slow(device, tensor->dtype, &tensor->shape))
+    if ((uses & WK_USE_LINEAR) != 0 &&
+        wk_weight_is_raw(device, tensor->dtype, &tensor->shape, WK_USE_LINEAR))
         wk_info_note_slow_type(model, device, weight->view.dtype);
     model->has_weights_in_place |= in_place;
     l->weights[stage] = in_place ? NULL : weight;

@@ -156,7 +156,7 @@ static void put_beside(const wk_model *model, wick_device *device, const wick_fi
     if (ids == NULL || !wk_device_joins_products(device)) return;
     const wk_layer *const layer = &model->layers[at.layer];
     wick_tensor *const *const made = at.is_bias ? layer->bias : layer->weight;
-    uint64_t room = 0;
+    uint64_t room = 0, begin = 0, neighbour_begin = 0;
     for (size_t i = 0; i < WK_COUNT(side_by_side[0]) && ids[i] != 0; i++) {
         const wick_file_tensor *const other = tensor_of(model, tensor, &at, (int)ids[i]);
         if (other == NULL || other->dtype != tensor->dtype) return;
@@ -165,14 +165,18 @@ static void put_beside(const wk_model *model, wick_device *device, const wick_fi
         const wick_shape shape = wk_weight_shape(model, &of);
         const int n_leading = of.id == WK_FFN_GATE_EXPS || of.id == WK_FFN_UP_EXPS; /* experts */
         const bool is_matrix = shape.rank == n_leading + 2 &&
-                               !wk_weight_is_slow(device, other->dtype, &shape) &&
+                               !wk_weight_is_raw(device, other->dtype, &shape, desc->uses) &&
                                shape.extent[n_leading] % WK_PANEL_ROWS == 0;
         if (!(at.is_bias ? shape.rank == n_leading + 1 : is_matrix)) return;
-        if (made[ids[i]] != NULL) desc->neighbour = made[ids[i]];
-        if ((int)ids[i] == at.id) desc->begin = room;
+        if (made[ids[i]] != NULL) {
+            desc->neighbour = made[ids[i]];
+            neighbour_begin = room;
+        }
+        if ((int)ids[i] == at.id) begin = room;
         room += wk_weight_bytes(device, other->dtype, &shape, desc->uses);
     }
     desc->room = room;
+    desc->begin = begin - neighbour_begin;
 }
 
 static wk_weight_desc describe(const wk_model *model, const wick_file_tensor *tensor,

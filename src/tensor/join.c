@@ -16,7 +16,7 @@
 
 enum {
     WINDOW = 24,    /* ops between the first and the last of those that become one */
-    MOST_ROWS = 64, /* of products: with more, what a dispatch costs no longer matters */
+    MOST_ROWS = 64, /* of products, where an op is a dispatch: with more, its cost is no matter */
 };
 
 static int n_views(const wk_op *op) { return op->n_dst + op->n_src; }
@@ -368,12 +368,7 @@ static bool has_few_rows(const wk_plan *plan) {
     return true;
 }
 
-wick_status wk_plan_join(wk_plan *plan, wick_tensor *const *outputs, size_t n_outputs) {
-    const wick_device *const device = plan->device;
-    if (device->desc.verify || device->desc.fusion == WICK_FUSION_OFF || plan->falls_back ||
-        !device->backend->joins_products || !device->backend->find_joint || !has_few_rows(plan))
-        return WICK_OK;
-    WK_TRY(find_products(plan, outputs, n_outputs));
+static void find_rows(wk_plan *plan, wick_tensor *const *outputs, size_t n_outputs) {
     for (size_t i = 0; i < plan->n_ops; i++) {
         if (!is_alone(plan, i)) continue;
         if (plan->ops[i].code == WK_OP_GATED) find_gated(plan, i, outputs, n_outputs);
@@ -384,5 +379,15 @@ wick_status wk_plan_join(wk_plan *plan, wick_tensor *const *outputs, size_t n_ou
         if (is_sum(&plan->ops[i])) find_norm(plan, i, outputs, n_outputs);
         if (plan->ops[i].code == WK_OP_KV_APPEND) find_heads(plan, i, outputs, n_outputs);
     }
+}
+
+wick_status wk_plan_join(wk_plan *plan, wick_tensor *const *outputs, size_t n_outputs) {
+    const wick_device *const device = plan->device;
+    const bool has_joint = device->backend->find_joint != NULL;
+    if (device->desc.verify || device->desc.fusion == WICK_FUSION_OFF || plan->falls_back ||
+        !device->backend->joins_products || (has_joint && !has_few_rows(plan)))
+        return WICK_OK;
+    WK_TRY(find_products(plan, outputs, n_outputs));
+    if (has_joint) find_rows(plan, outputs, n_outputs);
     return WICK_OK;
 }

@@ -134,7 +134,7 @@ typedef struct wk_weight_desc {
     /* Of weights side by side: its place in their memory, which is that of one that was made before
      * or, NULL, is new. room 0: it has memory of its own. */
     const wick_tensor *neighbour;
-    uint64_t room, begin; /* bytes of all, and of those before it */
+    uint64_t room, begin; /* bytes of all; where it begins, from the neighbour on (modulo 2^64) */
 } wk_weight_desc;
 
 /* On failure the device holds the sentence. */
@@ -154,8 +154,10 @@ uint64_t wk_weight_bytes(const wick_device *device, wick_dtype dtype, const wick
                          uint32_t uses);
 /* Whether the device wants the weights of products of the same x side by side. */
 bool wk_device_joins_products(const wick_device *device);
-/* Whether the device has no layout, and so no fast product, for weights of this type. */
-bool wk_weight_is_slow(const wick_device *device, wick_dtype dtype, const wick_shape *shape);
+/* Whether the device keeps such a weight as the rows of its file: of a product, it has no layout
+ * for this type, and so no fast kernel, or the rows are to stay where they are (uses). */
+bool wk_weight_is_raw(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
+                      uint32_t uses);
 /* Bytes of the device's memory that it then occupies, as far as the backend knows. */
 uint64_t wk_weight_footprint(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
                              uint32_t uses);

@@ -53,8 +53,9 @@ uint64_t wk_weight_bytes(const wick_device *device, wick_dtype dtype, const wick
     return find_bytes(layout, dtype, shape, &bytes) ? bytes : 0;
 }
 
-bool wk_weight_is_slow(const wick_device *device, wick_dtype dtype, const wick_shape *shape) {
-    return layout_for(device, dtype, shape, WK_USE_LINEAR) == WK_LAYOUT_RAW;
+bool wk_weight_is_raw(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
+                      uint32_t uses) {
+    return layout_for(device, dtype, shape, uses) == WK_LAYOUT_RAW;
 }
 
 /* Vectors are copied: to reach one in a mapped file costs as much memory as the system maps at
@@ -96,19 +97,6 @@ static uint64_t granule_of(const wk_view *view) {
 
 bool wk_device_joins_products(const wick_device *device) { return device->backend->joins_products; }
 
-/* A part of the memory that weights side by side share. */
-static wick_status place_beside(wick_device *device, const wk_weight_desc *desc, wk_view *view) {
-    view->offset = desc->begin;
-    if (!desc->neighbour) {
-        if (device->recording)
-            return wk_plan_place(device->recording, desc->room, granule_of(view), &view->buf);
-        return wk_buffer_new(device, desc->room, granule_of(view), &view->buf);
-    }
-    view->buf = desc->neighbour->view.buf;
-    wk_buffer_retain(view->buf);
-    return WICK_OK;
-}
-
 /* The memory of a weight: a part of the store or a buffer of its own. */
 static wick_status place(wk_weight_store *store, wick_device *device, uint64_t bytes,
                          wk_view *view) {
@@ -121,6 +109,20 @@ static wick_status place(wk_weight_store *store, wick_device *device, uint64_t b
     assert(store->used % STORE_ALIGNMENT == 0 && store->device == device);
     view->offset = store->used;
     store->used += align(bytes);
+    return WICK_OK;
+}
+
+/* A part of the memory that weights side by side share. */
+static wick_status place_beside(wk_weight_store *store, wick_device *device,
+                                const wk_weight_desc *desc, wk_view *view) {
+    if (desc->neighbour) {
+        view->buf = desc->neighbour->view.buf;
+        view->offset = desc->neighbour->view.offset;
+        wk_buffer_retain(view->buf);
+    } else {
+        WK_TRY(place(store, device, desc->room, view));
+    }
+    view->offset += desc->begin;
     return WICK_OK;
 }
 
@@ -153,7 +155,8 @@ wick_tensor *wk_weight_new(wick_device *device, const wk_weight_desc *desc, wk_w
             wk_buffer_wrap(device, (void *)(uintptr_t)desc->data, bytes, (wk_memory_owner){0});
         *in_place = view.buf != NULL;
     }
-    if (!view.buf && desc->room > 0 && place_beside(device, desc, &view) != WICK_OK) return NULL;
+    if (!view.buf && desc->room > 0 && place_beside(store, device, desc, &view) != WICK_OK)
+        return NULL;
     if (!view.buf && place(store, device, bytes, &view) != WICK_OK) return NULL;
     return wk_tensor_over(device, &view);
 }

@@ -225,6 +225,7 @@ const wk_backend wk_backend_cpu = {
     .free = wk_cpu_free,
     .upload = wk_cpu_upload,
     .joins_weights = true,
+    .joins_products = true,
     .prepare_weight = prepare_weight,
     .upload_rows = upload_rows,
     .find_kernel = find_kernel,
