@@ -98,9 +98,14 @@ test("a prompt that is given up is no part of the conversation", async () => {
   const Endless = promptApi(model, { contextLength: 512, ignoreEnd: true });
   const session = await Endless.create(greedy);
   const controller = new AbortController();
-  const waits = session.prompt("Once", { signal: controller.signal });
+  const first = session.promptStreaming("Once", { signal: controller.signal }).getReader();
+  const waits = session.prompt("Twice", { signal: controller.signal });
   const next = session.promptStreaming("The dog").getReader();
-  setTimeout(() => controller.abort(), 5);
+  assert.equal(typeof (await first.read()).value, "string");
+  controller.abort();
+  await assert.rejects(async () => {
+    while (!(await first.read()).done); // what had arrived before
+  }, { name: "AbortError" });
   await assert.rejects(waits, { name: "AbortError" });
   assert.equal(typeof (await next.read()).value, "string");
   await next.cancel();

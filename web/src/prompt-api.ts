@@ -164,9 +164,13 @@ export class LanguageModelSession extends EventTarget {
 
   promptStreaming(input: PromptInput, options: PromptOptions = {}): ReadableStream<string> {
     const pieces = this.#run(input, options);
+    // Its turn is that of this call, not that of the first read.
+    let coming: ReturnType<typeof pieces.next> | undefined = pieces.next();
+    coming.catch(() => undefined); // where nobody reads
     return new ReadableStream<string>({
       async pull(controller) {
-        const { done, value } = await pieces.next();
+        const { done, value } = await (coming ?? pieces.next());
+        coming = undefined;
         if (done) controller.close();
         else controller.enqueue(value);
       },
