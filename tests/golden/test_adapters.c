@@ -230,14 +230,8 @@ static void test_fixture(void **state) {
     assert_true(fixture_path("WICK_SHARED_DATA", file, path, sizeof path));
     assert_true(read_reference(of, &want));
     free(want.file.data);
-    const bool has_more = is_special(path);
-    /* On GPUs in software: of the others webgpu_training has one. */
-    if (chosen.backend == WICK_BACKEND_WEBGPU && !tests_all() && !has_more) {
-        print_message("on GPUs in software it runs in make test-all\n");
-        skip();
-    }
-    if (chosen.backend != WICK_BACKEND_WEBGPU || tests_all()) check(of->name, path, &want);
-    if (has_more) check_quantized(of, path, &want);
+    check(of->name, path, &want);
+    if (is_special(path)) check_quantized(of, path, &want);
 }
 
 int main(int argc, char **argv) {

@@ -4,7 +4,7 @@
 # computes on the CPU (swiftshader, lavapipe), which tools/fetch_webgpu --drivers and tools/setup
 # test fetch; skips where one is missing. op_cases: the recorded cases of every operation that Wick
 # has, where only those with a type that WebGPU lacks may fall back to the CPU; where WICK_TEST_ALL
-# is not 1 the first of each operation and every eighth, for the drivers compile for seconds.
+# is not 1 the first of each operation and every 24th, for the drivers compile for seconds.
 # kernel_check: WICK_GPU_CASES random operations for each kernel, 1 if not set. random_programs:
 # WICK_RANDOM_PROGRAMS of them, 3 if not set.
 library=$1 driver=$2 program=$3
@@ -37,7 +37,7 @@ case $program in
     cases=$(cd "$WICK_SHARED_DATA/ops" && pwd)
     if [ "${WICK_TEST_ALL:-0}" != 1 ]; then
         some=$(mktemp -d)
-        awk -F'"op": ' '{ split($2, op, ",") } !seen[op[1]]++ || NR % 8 == 1' \
+        awk -F'"op": ' '{ split($2, op, ",") } !seen[op[1]]++ || NR % 24 == 1' \
             "$cases/cases.jsonl" >"$some/cases.jsonl"
         ln -s "$cases/data.safetensors" "$some"
         cases=$some

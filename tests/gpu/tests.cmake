@@ -64,7 +64,7 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     wick_gpu_test(test_placed_models dawn_lavapipe LABELS gpu)
     wick_gpu_test(webgpu_training dawn_lavapipe LABELS gpu)
     wick_gpu_test(webgpu_training wgpu_lavapipe LABELS gpu all)
-    wick_gpu_test(test_adapters dawn_lavapipe LABELS gpu)
+    wick_gpu_test(test_adapters dawn_lavapipe LABELS gpu all)
     foreach(on ${pairs})
         # SwiftShader compiles the models' kernels for more than an hour.
         set(models webgpu_models test_families test_given_rows test_recurrent test_saving

@@ -30,8 +30,8 @@ typedef struct family {
 static const family families[] = {
     {"llama", 22, 22, true, NULL},
     {"gemma3", 56, 56, false, NULL},
-    {"gpt-oss", 39, 42, true, NULL},
-    {"mamba", 39, 39, true, NULL},
+    {"gpt-oss", 39, 42, false, NULL},
+    {"mamba", 39, 39, false, NULL},
     {"smollm2-135m", 22, 22, true, SHAPE("llama", 576, 2, 9, 3, 64, 1536, false)},
     {"qwen3-0.6b", 22, 22, false, SHAPE("qwen3", 1024, 2, 16, 8, 128, 3072, true)},
     {"llama-3-8b", 22, 24, false, SHAPE("llama", 4096, 2, 32, 8, 128, 14336, false)},
@@ -175,7 +175,7 @@ static void test_same_bits(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         if (families[i].shape || (!families[i].is_quick && !tests_all())) continue;
-        compare_bits(&families[i], chosen);
+        if (tests_all()) compare_bits(&families[i], chosen);
         compare_bits(&families[i], in_form(true));
     }
 }

@@ -12,8 +12,11 @@ export const missing = existsSync(driver) ? undefined
 /** A navigator.gpu, with the names of its flags in the global object as a page has them. */
 export async function openWebGpu() {
   process.env.VK_DRIVER_FILES = driver;
+  process.env.GALLIVM_PERF ??= "nopt"; // compiles in two thirds of the time
   process.env.XDG_RUNTIME_DIR ??= "/tmp"; // without it the loader of Vulkan complains
   const { create, globals } = await import("webgpu");
   Object.assign(globalThis, globals);
+  // By which it asks again and again whether the driver is done.
+  globalThis.setImmediate = (callback) => setTimeout(callback, 1);
   return create([]);
 }

@@ -206,7 +206,7 @@ async function checkLoss(keeps, restored) {
   assert.equal(found.adapter.length, adapter.length);
 }
 
-test("a training whose GPU is lost goes back to its last checkpoint", { skip: missing },
+test("a training whose GPU is lost goes back to its last checkpoint", { skip: missing ?? longOnes },
      () => checkLoss(true, 3));
 
 test("a training whose GPU is lost begins again where there is no checkpoint",
