@@ -4,6 +4,10 @@
 set(pairs dawn_swiftshader dawn_lavapipe wgpu_swiftshader wgpu_lavapipe)
 # A device that has no more than core WebGPU.
 set(core --without f16,subgroups,dot4,timestamps --default-limits)
+# Both libraries and both drivers: here `make test-all` runs the longest tests whole, and on the
+# other pairs as much of them as `make test` does.
+set(whole dawn_lavapipe wgpu_swiftshader)
+set(longest op_cases webgpu_dispatches)
 
 # wick_gpu_test(PROGRAM ON [AS NAME] LABELS label... [ARGUMENTS ...]): ON is a pair, or one with
 # _core behind; the test is called NAME_ON.
@@ -21,6 +25,9 @@ function(wick_gpu_test program on)
     wick_test(${arg_AS}_${on} LABELS ${arg_LABELS} COMMAND sh tests/gpu/on_webgpu.sh ${pair}
         $<TARGET_FILE:${program}> ${arg_ARGUMENTS} ${limits} PROGRAMS ${program})
     set_tests_properties(${arg_AS}_${on} PROPERTIES TIMEOUT 900)
+    if(program IN_LIST longest AND NOT on IN_LIST whole)
+        set_property(TEST ${arg_AS}_${on} APPEND PROPERTY ENVIRONMENT WICK_TEST_ALL=0)
+    endif()
 endfunction()
 
 # The recorded cases, and random ones for every kernel: in `make test` each on another pair.
