@@ -23,6 +23,29 @@ CODE, LINKS = ("src/", "cli/"), ("models", "deps", "web/node_modules")
 # A mutant may ask for memory or fill a disk without end. A test has a file of 5 GiB, all holes.
 LIMITS = {resource.RLIMIT_DATA: 8 << 30, resource.RLIMIT_FSIZE: 16 << 30}
 SKIPPED = 77
+# Counters are written when a program ends. Scripts end servers by Popen.kill(), so the build for
+# counting has a signal that writes them first, which kill() sends through Python's sitecustomize.
+ENDING = SCRATCH / "ending"
+WRITE_AND_END = """#include <signal.h>
+#include <unistd.h>
+void __gcov_dump(void);
+static void end(int number) { __gcov_dump(); _exit(128 + number); }
+__attribute__((constructor)) static void begin(void) { signal(SIGRTMAX - 1, end); }
+"""
+KILL = """import signal, subprocess
+killed = subprocess.Popen.kill
+def kill(self):
+    try:
+        self.send_signal(signal.SIGRTMAX - 1)
+        self.wait(10)
+    except subprocess.TimeoutExpired:
+        killed(self)
+subprocess.Popen.kill = kill
+"""
+# What tests compile themselves is linked to libraries that count.
+COMPILE = """#!/bin/sh
+exec gcc "$@" -lgcov
+"""
 CASES = {"WICK_FUZZ_SECONDS": "1", "WICK_BROWSERS": "chromium"}
 
 
@@ -99,7 +122,7 @@ class Test:
         return [path for path in (TREE / "tests").glob("*/*")
                 if path.stem in stems and path.suffix in (".c", ".py", ".sh")]
 
-    def run(self, limit, stop=None, more=()):
+    def run(self, limit, environment=None, stop=None):
         """The exit status, or "too long" or "stopped"."""
         def limits():
             for kind, amount in LIMITS.items():
@@ -109,7 +132,8 @@ class Test:
             process = subprocess.Popen(
                 self.command, cwd=TREE, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=limits,
-                env={**os.environ, **CASES, **self.environment, "TMPDIR": place, **dict(more)})
+                env={**os.environ, **CASES, **self.environment, "TMPDIR": place,
+                     **(environment or {})})
             begin, why = time.monotonic(), None
             while why is None:
                 try:
@@ -158,8 +182,9 @@ def gcov(paths):
 def executed(test):
     with tempfile.TemporaryDirectory(dir=SCRATCH, prefix="counts-") as counts:
         begin = time.monotonic()
-        status = test.run(test.limit, more={
-            "GCOV_PREFIX": counts, "GCOV_PREFIX_STRIP": str(len(COUNTING.parts) - 1)}.items())
+        status = test.run(test.limit, {
+            "GCOV_PREFIX": counts, "GCOV_PREFIX_STRIP": str(len(COUNTING.parts) - 1),
+            "PYTHONPATH": str(ENDING), "CC": str(ENDING / "cc")})
         seconds, objects = time.monotonic() - begin, []
         for path in Path(counts).rglob("*.gcda"):
             notes = (COUNTING / path.relative_to(counts)).with_suffix(".gcno")
@@ -203,8 +228,14 @@ def coverage(keep):
     if keep and known["code"] not in (None, code):
         code, known["files"] = known["code"], unchanged_files(known)
     old = known["tests"] if known["code"] == code else {}
+    ENDING.mkdir(exist_ok=True)
+    (ENDING / "sitecustomize.py").write_text(KILL)
+    (ENDING / "cc").write_text(COMPILE)
+    (ENDING / "cc").chmod(0o755)
+    (ENDING / "end.c").write_text(WRITE_AND_END)
+    must("gcc", "-c", str(ENDING / "end.c"), "-o", str(ENDING / "end.o"))
     configure(COUNTING, "-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG --coverage",
-              "-DCMAKE_C_COMPILER_LAUNCHER=")
+              "-DCMAKE_C_COMPILER_LAUNCHER=", f"-DCMAKE_EXE_LINKER_FLAGS={ENDING / 'end.o'}")
     tests = native_tests(COUNTING)
     kept = {name: old[name] for name, test in tests.items()
             if name in old and old[name]["of"] == digest(test.sources())}
