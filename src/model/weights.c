@@ -147,8 +147,8 @@ static const wick_file_tensor *tensor_of(const wk_model *model, const wick_file_
     return NULL;
 }
 
-/* Gives a weight its place beside the others that multiply the same x, where all are of one type
- * and fill their panels. Of experts all gates come first, then all ups. */
+/* Gives a weight its place beside the others of its type that multiply the same x, if it fills its
+ * panels: they do, too. Of experts all gates come first, then all ups. */
 static void put_beside(const wk_model *model, wick_device *device, const wick_file_tensor *tensor,
                        wk_weight_desc *desc) {
     const wk_weight_place at = wk_weight_find(model, tensor->name);
@@ -159,7 +159,7 @@ static void put_beside(const wk_model *model, wick_device *device, const wick_fi
     uint64_t room = 0, begin = 0, neighbour_begin = 0;
     for (size_t i = 0; i < WK_COUNT(side_by_side[0]) && ids[i] != 0; i++) {
         const wick_file_tensor *const other = tensor_of(model, tensor, &at, (int)ids[i]);
-        if (other == NULL || other->dtype != tensor->dtype) return;
+        if (other == NULL || other->dtype != tensor->dtype) continue;
         wk_weight_place of = at;
         of.id = (int)ids[i];
         const wick_shape shape = wk_weight_shape(model, &of);
@@ -167,7 +167,9 @@ static void put_beside(const wk_model *model, wick_device *device, const wick_fi
         const bool is_matrix = shape.rank == n_leading + 2 &&
                                !wk_weight_is_raw(device, other->dtype, &shape, desc->uses) &&
                                shape.extent[n_leading] % WK_PANEL_ROWS == 0;
-        if (!(at.is_bias ? shape.rank == n_leading + 1 : is_matrix)) return;
+        const bool is_whole = at.is_bias ? shape.rank == n_leading + 1 : is_matrix;
+        if (!is_whole && of.id == at.id) return; /* no room: it lies by itself */
+        if (!is_whole) continue;
         if (made[ids[i]] != NULL) {
             desc->neighbour = made[ids[i]];
             neighbour_begin = room;

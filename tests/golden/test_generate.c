@@ -36,6 +36,45 @@ static void test_stories_greedy(void **state) {
     wk_arena_release(&f.arena);
 }
 
+/* Products that a batch of one token takes. */
+static uint64_t count_products(wick_fusion fusion, uint32_t *n_layers) {
+    char path[1024];
+    wick_device *device;
+    const wick_device_desc desc = {
+        .backend = WICK_BACKEND_CPU, .n_threads = 1, .profile = true, .fusion = fusion};
+    wick_model *const model = open_model(stories_path(path, sizeof path), &desc, &device);
+    wick_model_info info;
+    wick_model_get_info(model, &info);
+    *n_layers = info.n_layers;
+    wick_session *session = NULL;
+    wick_event event = {.kind = WICK_EVENT_PENDING};
+    assert_int_equal(
+        wick_session_open(model, &(wick_session_desc){.max_tokens = 1}, &session, NULL), WICK_OK);
+    assert_int_equal(wick_session_append_tokens(session, &(uint32_t){1}, 1), WICK_OK);
+    while (event.kind != WICK_EVENT_END)
+        assert_int_equal(wick_session_next(session, &event), WICK_OK);
+    wick_kernel_stats kernels[32];
+    const size_t n = wick_device_get_profile(device, kernels, 32);
+    uint64_t calls = 0;
+    assert_true(n <= 32);
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(kernels[i].name, "linear", 6) == 0) calls += kernels[i].calls;
+    wick_session_close(session);
+    wick_model_close(model);
+    wick_device_close(device);
+    return calls;
+}
+
+/* Queries, keys and values are one product; gate and up would be, did they fill their panels. */
+static void test_products_of_the_same_x(void **state) {
+    (void)state;
+    uint32_t n_layers = 0;
+    const uint64_t apart = count_products(WICK_FUSION_OFF, &n_layers);
+    const uint64_t joined = count_products(WICK_FUSION_AUTO, &n_layers);
+    assert_int_equal(apart, 7 * n_layers + 1);
+    assert_int_equal(joined, 5 * n_layers + 1);
+}
+
 static void test_stories_on_the_null_backend(void **state) {
     (void)state;
     static const wick_device_desc descs[] = {
@@ -129,6 +168,7 @@ static void test_decode_does_not_allocate(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stories_greedy),
+        cmocka_unit_test(test_products_of_the_same_x),
         cmocka_unit_test(test_stories_on_the_null_backend),
         cmocka_unit_test(test_stories_same_bits),
         cmocka_unit_test(test_decode_does_not_allocate),
