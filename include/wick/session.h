@@ -118,6 +118,10 @@ typedef struct wick_session_desc {
     bool ignore_end; /* end tokens do not end the generation */
     wick_logits_mode logits;
     uint32_t n_logprobs; /* log probabilities with each token: of this many tokens, at most 1024 */
+    /* These are the probabilities by which the sampler draws, after biases, penalties, grammar,
+     * temperature and filters; less than n_logprobs where fewer tokens are left. A sampler that
+     * draws nothing leaves one, of probability 1. */
+    bool drawn_logprobs;
     wick_speculate speculate;
     /* A smaller model of the same vocabulary, on any device, which must outlive the session; it may
      * be NULL. WICK_ERR_MISMATCH: its vocabulary is another one; WICK_ERR_UNSUPPORTED: it has
@@ -147,10 +151,10 @@ WICK_API wick_status wick_session_configure(wick_session *session, const wick_se
 WICK_API void wick_session_close(wick_session *session);
 /* Another session that goes on from where this one is, also in the middle of a text. Context,
  * chunks, cache, shift and mode are those of this one; of desc (NULL: defaults) it takes the
- * sampler, max_tokens, stop, special, ignore_end, n_logprobs, speculate, draft and no_reuse. Full
- * blocks of the cache are shared; what a layer with a window or a recurrent layer keeps is copied.
- * WICK_ERR_STATE: the session has failed, or a batch is being computed for it: step until an event
- * comes; else as wick_session_open. */
+ * sampler, max_tokens, stop, special, ignore_end, n_logprobs, drawn_logprobs, speculate, draft and
+ * no_reuse. Full blocks of the cache are shared; what a layer with a window or a recurrent layer
+ * keeps is copied. WICK_ERR_STATE: the session has failed, or a batch is being computed for it:
+ * step until an event comes; else as wick_session_open. */
 WICK_API wick_status wick_session_fork(wick_session *session, const wick_session_desc *desc,
                                        wick_session **fork, wick_error *error);
 
@@ -211,7 +215,7 @@ typedef enum wick_end_reason {
     WICK_END_GRAMMAR,      /* the grammar is at its end, and no token is left that says so */
 } wick_end_reason;
 
-/* By the model itself: before the sampler changes anything. */
+/* By the model itself, before the sampler changes anything, unless drawn_logprobs says else. */
 typedef struct wick_logprob {
     uint32_t id;
     float logprob; /* natural logarithm */

@@ -1,6 +1,7 @@
 /* api/logprobs.c: log probabilities: kept as they come, written as an API has them. See api.h. */
 #include "api/api.h"
 
+#include <math.h>
 #include <string.h>
 
 /* What waits is, for each token, how many entries there are (uint32_t), and the entries. */
@@ -29,13 +30,15 @@ static double finite(float logprob) { return logprob > -9999 ? logprob : -9999; 
 
 /* ---- As a chat has them ---- */
 
+/* Of what the sampler draws from, probabilities in place of their logarithms, as llama-server. */
 static void write_token(wk_api_choice *choice, const wick_logprob *logprob, bool has_id) {
+    const bool is_drawn = choice->exchange->desc.drawn_logprobs;
     wk_strbuf *const to = &choice->exchange->part;
     const wk_str text = bytes_of(choice, logprob->id);
     if (has_id) wk_write_put_whole(to, "id", logprob->id);
     wk_write_put_string(to, "token", text);
-    wk_write_key(to, "logprob");
-    wk_write_number(to, finite(logprob->logprob));
+    wk_write_key(to, is_drawn ? "prob" : "logprob");
+    wk_write_number(to, is_drawn ? exp(logprob->logprob) : finite(logprob->logprob));
     wk_write_key(to, "bytes");
     wk_write_open(to, '[');
     for (size_t i = 0; i < text.size; i++) wk_write_whole(to, (unsigned char)text.text[i]);
@@ -54,7 +57,7 @@ void wk_write_logprob_items(wk_api_choice *choice, bool has_ids) {
             write_token(choice, &entry, has_ids);
             if (i > 0) wk_write_close(to, '}');
             if (i > 0) continue;
-            wk_write_key(to, "top_logprobs");
+            wk_write_key(to, choice->exchange->desc.drawn_logprobs ? "top_probs" : "top_logprobs");
             wk_write_open(to, '[');
         }
         wk_write_close(to, ']');

@@ -127,6 +127,8 @@ void wk_write_settings(wk_strbuf *to, const wick_api *api, const wick_session_de
     put_limit(to, "n_predict", desc->max_tokens);
     put_limit(to, "max_tokens", desc->max_tokens);
     wk_write_put_whole(to, "n_probs", desc->n_logprobs);
+    wk_write_key(to, "post_sampling_probs");
+    wk_write_bool(to, desc->drawn_logprobs);
     wk_write_key(to, "ignore_eos");
     wk_write_bool(to, desc->ignore_end);
     wk_write_key(to, "stop");
@@ -316,6 +318,7 @@ static wick_status read_request(wick_exchange *x, wick_error *err) {
     WK_TRY(wk_request_generation(x, err));
     WK_TRY(read_fields(x, err));
     WK_TRY(wk_request_whole(x, "n_probs", 0, MOST_PROBABILITIES, &x->n_top, err));
+    WK_TRY(wk_request_bool(x, "post_sampling_probs", &x->desc.drawn_logprobs, err));
     x->desc.n_logprobs = x->n_top;
     x->has_logprobs = x->n_top > 0;
     x->keeps_tokens = x->keeps_tokens || x->is_stream;

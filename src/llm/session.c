@@ -7,6 +7,7 @@
 #include "sys/clock.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 /* Whose result is wanted. */
@@ -121,10 +122,12 @@ static void end_text(wick_session *s, wick_end_reason reason, wick_event *event)
 
 static void show_logprobs(wick_session *s, const float *logits, uint32_t id, wick_event *event) {
     if (!s->logprobs) return;
-    const uint32_t n_vocab = wk_model_hparams(s->model->model)->n_vocab;
-    wk_logprobs_find(logits, n_vocab, id, s->n_logprobs, s->logprobs);
+    if (s->has_drawn_logprobs) logits = wk_sampler_drawn(&s->sampler, id);
+    wk_logprobs_find(logits, s->sampler.n_vocab, id, s->n_logprobs, s->logprobs);
     event->logprobs = s->logprobs;
     event->n_logprobs = s->n_logprobs + 1;
+    while (s->has_drawn_logprobs && s->logprobs[event->n_logprobs - 1].logprob == -INFINITY)
+        event->n_logprobs--;
 }
 
 /* Adds the text of a generated token to the held text, of which n_out bytes may then go out. */

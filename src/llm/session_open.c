@@ -136,6 +136,7 @@ static wick_status make_session(wick_model *model, const wick_session_desc *desc
     s->no_reuse = desc->no_reuse;
     wk_speculate_begin(&s->guess,
                        s->outputs == WK_OUTPUTS_LAST ? desc->speculate : WICK_SPECULATE_NONE);
+    s->has_drawn_logprobs = desc->drawn_logprobs;
     s->has_shift = desc->context_shift;
     s->n_keep = desc->n_keep;
     s->detokenizer.tokenizer = s->tokenizer;

@@ -25,6 +25,7 @@ struct wick_session {
     wk_outputs outputs;     /* of every batch: all logits or states; else LAST, of the last one */
     wick_logprob *logprobs; /* [1 + n_logprobs] of the last token; NULL: not asked for */
     uint32_t n_logprobs;
+    bool has_drawn_logprobs; /* as in wick_session_desc */
 
     uint32_t *tokens; /* [context_length]; WICK_NO_TOKEN: the next of the rows given */
     float *given;     /* [given_capacity, n_embd] rows of embeddings, n_given of them */

@@ -208,3 +208,15 @@ wick_status wk_sampler_choose(wk_sampler *sampler, const float *logits, const ui
     *chosen = s->desc.temperature > 0 ? draw_filtered(s, best) : (uint32_t)best_id;
     return s->matcher ? wk_matcher_accept(s->matcher, *chosen, err) : WICK_OK;
 }
+
+/* The keys of the candidates are weights since the token was drawn. */
+const float *wk_sampler_drawn(wk_sampler *sampler, uint32_t chosen) {
+    float *const logits = sampler->logits;
+    size_t n = 0;
+    for (size_t i = 0; i < sampler->n_vocab; i++) logits[i] = -INFINITY;
+    logits[chosen] = 0;
+    const wk_candidate *kept = NULL;
+    if (sampler->desc.temperature > 0) kept = wk_candidates_kept(&sampler->candidates, &n);
+    for (size_t i = 0; i < n; i++) logits[kept[i].id] = logf(kept[i].key);
+    return logits;
+}

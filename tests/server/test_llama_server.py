@@ -85,6 +85,37 @@ def test_settings():
         assert {"token": 2, "bias": None} in biases(ignore_eos=True)
 
 
+def test_probabilities_after_sampling():
+    """Of the tokens that the filters leave, as llama-server names them; whole and in events."""
+    with Server() as server:
+        body = {**PROMPT, "temperature": 1, "top_k": 4, "top_p": 1, "min_p": 0, "seed": 3,
+                "n_probs": 6, "post_sampling_probs": True}
+        whole = server.get("/completion", body)
+        equal(whole["generation_settings"]["post_sampling_probs"], True)
+        listed = whole["completion_probabilities"]
+        equal(len(listed), 8)
+        for token in listed:
+            equal(sorted(token), ["bytes", "id", "prob", "token", "top_probs"])
+            equal(len(token["top_probs"]), 4)
+            assert abs(sum(p["prob"] for p in token["top_probs"]) - 1) < 1e-5, token
+            assert (token["id"], token["prob"]) in [(p["id"], p["prob"])
+                                                    for p in token["top_probs"]], token
+        assert any(token["prob"] < 0.9 for token in listed), listed
+        equal([p for e in native_events(server, body)
+               for p in e.get("completion_probabilities", [])], listed)
+        only = server.get("/completion", {**body, "temperature": 0})["completion_probabilities"]
+        equal([(t["prob"], [p["prob"] for p in t["top_probs"]]) for t in only], [(1, [1])] * 8)
+        asked = server.get("/completion", {**body, "post_sampling_probs": False})
+        equal(sorted(asked["completion_probabilities"][0]),
+              ["bytes", "id", "logprob", "token", "top_logprobs"])
+        chat = server.get(CHAT, {**USER, "logprobs": True, "top_logprobs": 3,
+                                 "post_sampling_probs": True})
+        for token in chat["choices"][0]["logprobs"]["content"]:
+            equal((token["prob"], len(token["top_probs"])), (1, 1))
+        server.refuses(400, "post_sampling_probs", path="/completion",
+                       body={**body, "post_sampling_probs": 1})
+
+
 def test_verbose():
     with Server() as server:
         shown = server.get(CHAT, {**USER, "verbose": True})

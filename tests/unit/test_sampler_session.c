@@ -76,6 +76,64 @@ static void test_logprobs_are_the_models(void **state) {
     wick_session_close(session);
 }
 
+static void next_token(wick_session *session, wick_event *event) {
+    event->kind = WICK_EVENT_PROMPT;
+    while (event->kind == WICK_EVENT_PROMPT)
+        assert_int_equal(wick_session_next(session, event), WICK_OK);
+    assert_int_equal(event->kind, WICK_EVENT_TOKEN);
+}
+
+/* What a sampler with a temperature and top_k draws by, beside the model's own probabilities. */
+static void test_drawn_logprobs(void **state) {
+    (void)state;
+    enum { TOP_K = 3 };
+    const double temperature = 1.5;
+    wick_session_desc desc = {
+        .max_tokens = 12,
+        .n_logprobs = 5,
+        .sampler = {.temperature = (float)temperature, .top_k = TOP_K, .seed = 4}};
+    wick_session *const plain = open_session(&desc);
+    desc.drawn_logprobs = true;
+    wick_session *const drawn = open_session(&desc);
+    wick_event models = {0}, event = {0};
+    assert_int_equal(wick_session_append_text(plain, "Once upon a time"), WICK_OK);
+    assert_int_equal(wick_session_append_text(drawn, "Once upon a time"), WICK_OK);
+    for (int n = 0; n < 12; n++) {
+        next_token(plain, &models);
+        next_token(drawn, &event);
+        assert_int_equal(event.n_logprobs, 1 + TOP_K);
+        assert_int_equal(event.logprobs[0].id, event.token);
+        double total = 0, sum = 0;
+        for (size_t i = 1; i <= TOP_K; i++)
+            total += exp((double)models.logprobs[i].logprob / temperature);
+        for (size_t i = 1; i <= TOP_K; i++) {
+            const double want = exp((double)models.logprobs[i].logprob / temperature) / total;
+            const double got = exp((double)event.logprobs[i].logprob);
+            assert_int_equal(event.logprobs[i].id, models.logprobs[i].id);
+            assert_true(fabs(got - want) < 1e-5);
+            sum += got;
+        }
+        assert_true(fabs(sum - 1) < 1e-5);
+    }
+    wick_session_close(plain);
+    wick_session_close(drawn);
+}
+
+static void test_drawn_logprobs_of_the_best(void **state) {
+    (void)state;
+    wick_session *const session = open_session(
+        &(wick_session_desc){.max_tokens = 3, .n_logprobs = 5, .drawn_logprobs = true});
+    wick_event event = {0};
+    assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+    next_token(session, &event);
+    assert_int_equal(event.n_logprobs, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(event.logprobs[i].id, event.token);
+        assert_true(event.logprobs[i].logprob == 0);
+    }
+    wick_session_close(session);
+}
+
 static void test_logprobs_of_all_and_of_none(void **state) {
     (void)state;
     static float logits[N_VOCAB];
@@ -232,6 +290,8 @@ static void test_a_reset_forgets_mirostat(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_logprobs_are_the_models),
+        cmocka_unit_test(test_drawn_logprobs),
+        cmocka_unit_test(test_drawn_logprobs_of_the_best),
         cmocka_unit_test(test_logprobs_of_all_and_of_none),
         cmocka_unit_test(test_too_many_logprobs),
         cmocka_unit_test(test_everything_repeats),
