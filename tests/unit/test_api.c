@@ -1,0 +1,646 @@
+/* Requests of the APIs: what their fields become, which of them are refused and how, and what the
+ * answers of each API are made of. A grammar of the API makes the model say what a test is about.
+ */
+#include "api/api.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "stories_session.h"
+
+#include <math.h>
+
+enum { CONTEXT = 512, MOST_BYTES = 1 << 16 };
+
+static wick_api *open_api(wick_api_desc desc) {
+    wick_api *api;
+    wick_error error = {.status = WICK_OK};
+    desc.name = "m";
+    if (desc.session.context_length == 0) desc.session.context_length = CONTEXT;
+    if (wick_api_open(model, &desc, &api, &error) != WICK_OK) fail_msg("%s", error.message);
+    return api;
+}
+
+/* What is queued has not begun. */
+static wick_exchange *ask(wick_api *api, const char *path, const char *body) {
+    wick_exchange *exchange;
+    const wick_request request = {
+        .method = "POST", .path = path, .body = body, .body_size = strlen(body)};
+    assert_int_equal(wick_exchange_open(api, &request, &exchange, NULL), WICK_OK);
+    return exchange;
+}
+
+/* The whole answer of the status, until the next call. */
+static const char *finish(wick_api *api, wick_exchange *exchange, int status) {
+    static char text[MOST_BYTES];
+    size_t size;
+    while (!wick_exchange_is_over(exchange)) (void)wick_api_step(api);
+    const char *const bytes = wick_exchange_take(exchange, &size);
+    assert_true(size < sizeof text);
+    memcpy(text, bytes, size);
+    text[size] = '\0';
+    if (wick_exchange_status(exchange) != status) fail_msg("%s", text);
+    wick_exchange_close(exchange);
+    return text;
+}
+
+static const char *answer(wick_api *api, const char *path, const char *body, int status) {
+    return finish(api, ask(api, path, body), status);
+}
+
+static void expect_text(const char *text, const char *part) {
+    if (!strstr(text, part)) fail_msg("'%s' is not in '%s'", part, text);
+}
+
+/* ---- What is refused ---- */
+
+#define CHAT "\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]"
+#define TOOL "{\"type\":\"function\",\"function\":{\"name\":\"f\"}}"
+
+static const char chat[] = "/v1/chat/completions", completion[] = "/v1/completions";
+
+static void test_refusals(void **state) {
+    static const struct {
+        const char *path, *body, *sentence;
+    } cases[] = {
+        {completion, "[]", "the body must be a JSON object"},
+        {completion, "{}", "there is no prompt"},
+        {completion, "{\"prompt\":5}", "prompt must be a text, an array of token ids, or several"},
+        {completion, "{\"prompt\":[]}", "token ids must be an array of at least one"},
+        {completion, "{\"prompt\":[512]}", "a token id must be a number below 512"},
+        {completion, "{\"prompt\":[1,-1]}", "a token id must be a number below 512"},
+        {completion, "{\"prompt\":[1.5]}", "a token id must be a number below 512"},
+        {completion, "{\"prompt\":[1,true]}", "a token id must be a number below 512"},
+        {completion, "{\"prompt\":\"a\",\"n\":1.5}", "n must be a whole number"},
+        {completion, "{\"prompt\":\"a\",\"n\":0}", "n must be a number from 1 to 128"},
+        {completion, "{\"prompt\":\"a\",\"n\":129}", "n must be a number from 1 to 128"},
+        {completion, "{\"prompt\":\"a\",\"n\":\"1\"}", "n must be a number from 1 to 128"},
+        {completion, "{\"prompt\":\"a\",\"top_p\":1.5}", "top_p must be a number from 0 to 1"},
+        {completion, "{\"prompt\":\"a\",\"stream\":1}", "stream must be true or false"},
+        {completion, "{\"prompt\":\"a\",\"mirostat\":1}", "version 1 is not there"},
+        {completion, "{\"prompt\":\"a\",\"mirostat\":3}", "mirostat must be a number from 0 to 2"},
+        {completion, "{\"prompt\":\"a\",\"seed\":1.5}", "seed must be a whole number"},
+        {completion, "{\"prompt\":\"a\",\"seed\":\"1\"}", "seed must be a whole number"},
+        {completion, "{\"prompt\":\"a\",\"max_tokens\":-2}", "max_tokens must be a whole number"},
+        {completion, "{\"prompt\":\"a\",\"n_predict\":1.5}", "n_predict must be a whole number"},
+        {completion, "{\"prompt\":\"a\",\"logit_bias\":5}", "must be an object or an array"},
+        {completion, "{\"prompt\":\"a\",\"logit_bias\":{\"5\":\"a\"}}",
+         "a number or false for each"},
+        {completion, "{\"prompt\":\"a\",\"logit_bias\":[[5,true]]}", "a number or false for each"},
+        {completion, "{\"prompt\":\"a\",\"logit_bias\":[[5]]}", "a number or false for each"},
+        {completion, "{\"prompt\":\"a\",\"logit_bias\":[[-1,1]]}", "tokens by their ids or texts"},
+        {completion, "{\"prompt\":\"a\",\"logit_bias\":[[1.5,1]]}", "tokens by their ids or texts"},
+        {completion, "{\"prompt\":\"a\",\"logit_bias\":[[true,1]]}",
+         "tokens by their ids or texts"},
+        {completion, "{\"prompt\":\"a\",\"logit_bias\":[[4294967296,1]]}", "by their ids or texts"},
+        {completion, "{\"prompt\":\"a\",\"grammar\":5}", "grammar must be a text"},
+        {completion, "{\"prompt\":\"a\",\"stop\":5}", "stop must be a text or an array of texts"},
+        {completion, "{\"prompt\":\"a\",\"stop\":[\"b\",5]}", "stop must be a text or an array"},
+        {completion, "{\"prompt\":\"a\",\"stream_options\":5}", "stream_options must be an object"},
+        {completion, "{\"prompt\":\"a\",\"id_slot\":4}", "id_slot must be -1 or a number below 4"},
+        {completion, "{\"prompt\":\"a\",\"id_slot\":-2}", "id_slot must be -1 or a number below 4"},
+        {completion, "{\"prompt\":\"a\",\"id_slot\":\"0\"}", "must be -1 or a number below 4"},
+        {chat, "{}", "messages must be an array of at least one message"},
+        {chat, "{\"messages\":[]}", "messages must be an array of at least one message"},
+        {chat, "{\"messages\":[{\"content\":\"\"}]}", "each must be an object with a role"},
+        {chat, "{\"messages\":[{\"role\":\"user\"}]}", "a message has no content"},
+        {chat, "{\"messages\":[{\"role\":\"user\",\"content\":5}]}", "a text or an array of parts"},
+        {chat, "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\"}]}]}",
+         "a part of a content must be a text"},
+        {chat, "{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":5}]}", "must be an array"},
+        {chat, "{" CHAT ",\"tools\":5}", "tools must be an array"},
+        {chat, "{" CHAT ",\"tools\":[{\"type\":\"function\"}]}", "must be a function with a name"},
+        {chat, "{" CHAT ",\"tools\":[{\"function\":{\"name\":5}}]}", "a function with a name"},
+        {chat, "{" CHAT ",\"tool_choice\":\"any\"}", "auto, none, required or the name"},
+        {chat, "{" CHAT ",\"tool_choice\":\"required\"}", "there is no such tool"},
+        {chat, "{" CHAT ",\"tools\":[" TOOL "],\"tool_choice\":{\"function\":{\"name\":\"g\"}}}",
+         "there is no such tool"},
+        {chat, "{" CHAT ",\"response_format\":{\"type\":\"xml\"}}",
+         "text, json_object or json_schema"},
+        {chat, "{" CHAT ",\"response_format\":{\"type\":\"json_schema\"}}", "has no schema"},
+        {chat, "{" CHAT ",\"chat_template_kwargs\":5}", "chat_template_kwargs must be an object"},
+        {chat, "{" CHAT ",\"add_generation_prompt\":5}", "must be true or false"},
+        {chat, "{" CHAT ",\"continue_final_message\":5}", "must be true, false or content"},
+        {chat, "{" CHAT ",\"continue_final_message\":true}", "must be the assistant's"},
+        {"/infill", "{\"input_prefix\":\"a\"}", "no tokens that mark a gap in a text"},
+        {"/tokenize", "{\"content\":5}", "content must be a text"},
+        {"/detokenize", "{}", "tokens must be an array of token ids"},
+        {"/detokenize", "{\"tokens\":5}", "tokens must be an array of token ids"},
+        {"/detokenize", "{\"tokens\":[512]}", "one is not in the vocabulary"},
+        {"/detokenize", "{\"tokens\":[1.5]}", "one is not in the vocabulary"},
+        {"/v1/messages", "{" CHAT "}", "max_tokens: field required"},
+    };
+    (void)state;
+    wick_api *const api = open_api((wick_api_desc){.n_parallel = 4});
+    for (size_t i = 0; i < WK_COUNT(cases); i++)
+        expect_text(answer(api, cases[i].path, cases[i].body, 400), cases[i].sentence);
+    expect_text(answer(api, "/v1/models/x", "", 405), "error");
+    wick_api_close(api);
+}
+
+/* An array of n things. */
+static void repeat(char *to, size_t size, const char *before, const char *thing, int n) {
+    size_t used = (size_t)snprintf(to, size, "%s", before);
+    for (int i = 0; i < n; i++) {
+        assert_true(used + strlen(thing) + 4 < size);
+        used += (size_t)snprintf(to + used, size - used, "%s%s", i > 0 ? "," : "", thing);
+    }
+    snprintf(to + used, size - used, "]}");
+}
+
+static void test_limits(void **state) {
+    static const struct {
+        const char *before, *thing, *sentence;
+        int most;
+    } cases[] = {
+        {"{\"prompt\":[", "\"a\"", "prompt: at most 128 prompts in a request", 128},
+        {"{\"prompt\":\"a\",\"stop\":[", "\"b\"", "stop: at most 256 texts", 256},
+        {"{\"prompt\":\"a\",\"logit_bias\":[", "[5,1]", "logit_bias: at most 4096 tokens", 4096},
+    };
+    static char body[1 << 16];
+    (void)state;
+    wick_api *const api = open_api((wick_api_desc){.n_parallel = 1});
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        repeat(body, sizeof body, cases[i].before, cases[i].thing, cases[i].most);
+        wick_exchange *const exchange = ask(api, completion, body);
+        assert_int_equal(wick_exchange_status(exchange), 0); /* it waits */
+        wick_exchange_close(exchange);
+        repeat(body, sizeof body, cases[i].before, cases[i].thing, cases[i].most + 1);
+        expect_text(answer(api, completion, body, 400), cases[i].sentence);
+    }
+    wick_api_close(api);
+}
+
+/* ---- What fields become ---- */
+
+static void test_sampling(void **state) {
+    (void)state;
+    const wick_sampler_desc penalties = {.repeat_penalty = 2,
+                                         .frequency_penalty = 3,
+                                         .presence_penalty = 4,
+                                         .dry_multiplier = 5,
+                                         .seed = 9};
+    wick_api *const api =
+        open_api((wick_api_desc){.n_parallel = 4, .session = {.sampler = penalties}});
+    wick_exchange *x = ask(api, completion, "{\"prompt\":\"a\"}");
+    assert_true(x->desc.sampler.repeat_penalty == 2 && x->desc.sampler.dry_multiplier == 5);
+    assert_true(x->desc.sampler.seed == 9 && x->desc.sampler.mirostat_tau == 0);
+    assert_true(x->slot == -1 && x->n == 1 && !x->includes_usage && !x->has_no_tokens);
+    wick_exchange_close(x);
+
+    x = ask(api, completion,
+            "{\"prompt\":\"a\",\"repeat_last_n\":0,\"seed\":0,\"mirostat\":2,\"id_slot\":3,"
+            "\"max_tokens\":0,\"n_predict\":7,\"stream_options\":{\"include_usage\":true}}");
+    assert_true(x->desc.sampler.repeat_penalty == 0 && x->desc.sampler.frequency_penalty == 0 &&
+                x->desc.sampler.presence_penalty == 0);
+    assert_true(x->desc.sampler.dry_multiplier == 5);
+    assert_true(x->desc.sampler.seed == UINT64_MAX && x->desc.sampler.mirostat_tau == 5);
+    assert_true(x->slot == 3 && x->has_no_tokens && x->includes_usage);
+    wick_exchange_close(x);
+
+    x = ask(api, completion,
+            "{\"prompt\":\"a\",\"repeat_last_n\":-1,\"top_k\":-1,\"dry_penalty_last_n\":0,"
+            "\"seed\":-1,\"mirostat\":2,\"mirostat_tau\":7,\"n_predict\":-1,\"id_slot\":-1,"
+            "\"logit_bias\":[[5,-2],[6,false]],\"stop\":[\"x\",\"\",\"y\"]}");
+    assert_int_equal(x->desc.sampler.repeat_last, CONTEXT);
+    assert_int_equal(x->desc.sampler.top_k, 0);
+    assert_true(x->desc.sampler.repeat_penalty == 2 && x->desc.sampler.dry_multiplier == 0);
+    assert_true(x->desc.sampler.seed == 9 && x->desc.sampler.mirostat_tau == 7);
+    assert_true(x->desc.max_tokens == 0 && !x->has_no_tokens && x->slot == -1);
+    assert_int_equal(x->desc.sampler.n_bias, 2);
+    assert_true(x->desc.sampler.bias[0].id == 5 && x->desc.sampler.bias[0].bias == -2);
+    assert_true(x->desc.sampler.bias[1].id == 6 && isinf(x->desc.sampler.bias[1].bias));
+    assert_int_equal(x->desc.n_stop, 2); /* an empty text would stop everything */
+    assert_string_equal(x->desc.stop[1], "y");
+    wick_exchange_close(x);
+
+    x = ask(api, completion,
+            "{\"prompt\":\"a\",\"seed\":18446744073709551,\"logit_bias\":{\"511\":1.5},"
+            "\"grammar\":\"\",\"json_schema\":{\"type\":\"null\"}}");
+    assert_true(x->desc.sampler.seed == 18446744073709551U);
+    assert_true(x->desc.sampler.bias[0].id == 511 && x->desc.sampler.bias[0].bias == 1.5F);
+    assert_null(x->desc.sampler.grammar);
+    assert_string_equal(x->desc.sampler.json_schema, "{\"type\":\"null\"}");
+    wick_exchange_close(x);
+    wick_api_close(api);
+}
+
+/* Ids, and texts between them, as llama-server takes them. */
+static void test_prompts(void **state) {
+    (void)state;
+    wick_api *const api = open_api((wick_api_desc){.n_parallel = 4});
+    const wick_tokenizer *const tokenizer = wick_model_tokenizer(model);
+    uint32_t day[16];
+    size_t n_day, n;
+    assert_int_equal(wick_tokenize(tokenizer, "One day", 7, WICK_TOKENIZE_PARSE_SPECIAL, day,
+                                   WK_COUNT(day), &n_day),
+                     WICK_OK);
+    assert_true(n_day > 1 && n_day < 16);
+    wick_exchange *x = ask(api, completion, "{\"prompt\":[5,\"One day\",511]}");
+    assert_int_equal(x->n_prompts, 1);
+    assert_int_equal(x->prompts[0].n, n_day + 2);
+    assert_int_equal(x->prompts[0].ids[0], 5);
+    assert_memory_equal(x->prompts[0].ids + 1, day, n_day * sizeof *day);
+    assert_int_equal(x->prompts[0].ids[n_day + 1], 511);
+    wick_exchange_close(x);
+
+    uint32_t begun[16];
+    assert_int_equal(
+        wick_tokenize(tokenizer, "One day", 7, WICK_TOKENIZE_ADD_BEGIN, begun, WK_COUNT(begun), &n),
+        WICK_OK);
+    assert_int_equal(n, n_day + 1);
+    x = ask(api, completion, "{\"prompt\":[\"One day\",[7,8],{\"prompt_string\":\"One day\"}]}");
+    assert_int_equal(x->n_prompts, 3);
+    for (uint32_t i = 0; i < 3; i += 2) {
+        assert_int_equal(x->prompts[i].n, n);
+        assert_memory_equal(x->prompts[i].ids, begun, n * sizeof *begun);
+    }
+    assert_int_equal(x->prompts[1].n, 2);
+    assert_int_equal(x->prompts[1].ids[1], 8);
+    wick_exchange_close(x);
+    wick_api_close(api);
+}
+
+/* A text of many more tokens than the context is counted by its beginning. */
+static void test_too_long(void **state) {
+    enum { SIZE = 2 * (65536 + 8 * CONTEXT) };
+    (void)state;
+    wick_api *const api = open_api((wick_api_desc){.n_parallel = 1});
+    char *const body = malloc(SIZE + 64);
+    assert_non_null(body);
+    for (int less = 0; less < 2; less++) { /* just as long, and a byte shorter: read whole */
+        const int before = snprintf(body, 64, "{\"prompt\":\"");
+        memset(body + before, 'b', (size_t)(SIZE - less));
+        snprintf(body + before + SIZE - less, 8, "\"}");
+        const wick_request request = {
+            .method = "POST", .path = completion, .body = body, .body_size = strlen(body)};
+        wick_exchange *x;
+        assert_int_equal(wick_exchange_open(api, &request, &x, NULL), WICK_OK);
+        if (less)
+            assert_true(x->prompts[0].n_estimated == 0 && x->prompts[0].n > CONTEXT);
+        else
+            assert_true(x->prompts[0].n_estimated > CONTEXT && x->prompts[0].n == 0);
+        expect_text(finish(api, x, 400), "exceed_context_size_error");
+    }
+    free(body);
+    wick_api_close(api);
+}
+
+/* ---- What templates are given ---- */
+
+/* What the template makes of the request. Freed by the caller. */
+static char *rendered(wick_api_desc desc, const char *path, const char *body) {
+    wick_api *const api = open_api(desc);
+    wick_exchange *const x = ask(api, path, body);
+    size_t size;
+    if (!x->rendered) fail_msg("%s", wick_exchange_take(x, &size));
+    const char *const text = wick_prompt_text(x->rendered, &size);
+    char *const copy = calloc(1, size + 1);
+    assert_non_null(copy);
+    memcpy(copy, text, size);
+    wick_exchange_close(x);
+    wick_api_close(api);
+    return copy;
+}
+
+static void renders(wick_api_desc desc, const char *path, const char *body, const char *expected) {
+    char *const text = rendered(desc, path, body);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void test_variables(void **state) {
+    static const char says[] = "[{{ enable_thinking }}|{{ x }}|{{ reasoning_effort }}]";
+    const wick_api_desc unsaid = {.chat_template = says},
+                        yes = {.chat_template = says, .thinking = 1},
+                        no = {.chat_template = says, .thinking = -1};
+    (void)state;
+    renders(unsaid, chat, "{" CHAT "}", "[||]");
+    renders(yes, chat, "{" CHAT "}", "[True||]");
+    renders(no, chat, "{" CHAT "}", "[False||]");
+    renders(no, chat, "{" CHAT ",\"chat_template_kwargs\":{\"x\":\"y\",\"enable_thinking\":true}}",
+            "[True|y|]");
+    renders(yes, chat, "{" CHAT ",\"chat_template_kwargs\":{\"x\":5}}", "[True|5|]");
+    renders(yes, "/api/chat", "{" CHAT ",\"think\":false}", "[False||]");
+    renders(no, "/api/chat", "{" CHAT ",\"think\":true}", "[True||]");
+    renders(no, "/api/chat", "{" CHAT ",\"think\":\"high\"}", "[False||]");
+    renders(yes, "/v1/messages", "{" CHAT ",\"max_tokens\":5,\"thinking\":{\"type\":\"disabled\"}}",
+            "[False||]");
+    renders(no, "/v1/messages", "{" CHAT ",\"max_tokens\":5,\"thinking\":{\"type\":\"enabled\"}}",
+            "[True||]");
+    renders(unsaid, "/v1/responses", "{\"input\":\"a\",\"reasoning\":{\"effort\":\"low\"}}",
+            "[||low]");
+}
+
+#define CALLED                                                                                     \
+    "{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":"         \
+    "\"{\\\"a\\\": 1}\"}}]}"
+
+/* Arguments are objects, or texts for templates that cannot do with that. */
+static void test_arguments(void **state) {
+    static const char of[] = "{% for m in messages %}{{ m.content + '.' }}"
+                             "{% for c in m.tool_calls or [] %}{{ %s }}{% endfor %}{% endfor %}";
+    char text[256];
+    (void)state;
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(strstr(of, "%s") - of), of,
+             "c.function.arguments.a + 1", strstr(of, "%s") + 2);
+    renders((wick_api_desc){.chat_template = text}, chat, "{\"messages\":[" CALLED "]}", ".2");
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(strstr(of, "%s") - of), of,
+             "'<' + c.function.arguments + '>'", strstr(of, "%s") + 2);
+    renders((wick_api_desc){.chat_template = text}, chat, "{\"messages\":[" CALLED "]}",
+            ".<{\"a\":1}>");
+}
+
+/* Where a template says nothing of tools, the messages do: the first one, which is the system's if
+ * the template takes one. */
+static void test_tools_in_words(void **state) {
+    static const char all[] = "{% for m in messages %}[{{ m.role }}: {{ m.content }}]{% endfor %}";
+    static const char strict[] =
+        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}"
+        "[{{ m.role }}: {{ m.content }}]{% endfor %}";
+    static const char tells[] = "{{ tools[0].function.name }}";
+    static const char body[] = "{" CHAT ",\"tools\":[" TOOL "]}";
+    (void)state;
+    char *text = rendered((wick_api_desc){.chat_template = all}, chat, body);
+    assert_int_equal(strncmp(text, "[system: You can call functions.", 32), 0);
+    expect_text(text, "\n{\"name\":\"f\"}][user: Hi]");
+    free(text);
+    text = rendered((wick_api_desc){.chat_template = strict}, chat, body);
+    assert_int_equal(strncmp(text, "[user: You can call functions.", 30), 0);
+    expect_text(text, "\n{\"name\":\"f\"}\n\nHi]");
+    free(text);
+    renders((wick_api_desc){.chat_template = tells}, chat, body, "f");
+    renders((wick_api_desc){.chat_template = all}, chat,
+            "{" CHAT ",\"tools\":[" TOOL "],\"tool_choice\":\"none\"}", "[user: Hi]");
+}
+
+/* An answer that goes on with the last message, and what ends the thinking that a template began.
+ */
+static void test_prefill(void **state) {
+#define BEGUN "{\"role\":\"user\",\"content\":\"Hi\"},{\"role\":\"assistant\",\"content\":\"Yes\"}"
+    static const char plain[] = "{% for m in messages %}[{{ m.content }}]{% endfor %}"
+                                "{% if add_generation_prompt %}>{% endif %}";
+    static const char thinks[] = "{% if add_generation_prompt %}<think> \n\n{% endif %}";
+    static const char only[] = "{% if add_generation_prompt %}<think>{% endif %}";
+    static const char space[] = "{% if add_generation_prompt %} \n{% endif %}";
+    const wick_api_desc desc = {.chat_template = plain};
+    (void)state;
+    renders(desc, chat, "{\"messages\":[" BEGUN "]}", "[Hi]>Yes");
+    renders(desc, chat, "{\"messages\":[" BEGUN "],\"continue_final_message\":false}",
+            "[Hi][Yes]>");
+    renders(desc, chat, "{\"messages\":[" BEGUN "],\"add_generation_prompt\":true}", "[Hi][Yes]>");
+    renders(desc, chat, "{\"messages\":[" BEGUN "],\"add_generation_prompt\":false}", "[Hi][Yes]");
+    renders(desc, chat,
+            "{\"messages\":[" BEGUN "],\"add_generation_prompt\":false,"
+            "\"continue_final_message\":\"content\"}",
+            "[Hi]>Yes");
+    renders((wick_api_desc){.chat_template = thinks}, chat, "{\"messages\":[" BEGUN "]}",
+            "<think> \n\n</think>\n\nYes");
+    renders((wick_api_desc){.chat_template = only}, chat, "{\"messages\":[" BEGUN "]}",
+            "<think></think>\n\nYes");
+    renders((wick_api_desc){.chat_template = space}, chat, "{\"messages\":[" BEGUN "]}", " \nYes");
+    renders(desc, chat, "{\"messages\":[{\"role\":\"assistant\",\"content\":\"Yes\"}]}", ">Yes");
+    wick_api *const api = open_api(desc);
+    expect_text(answer(api, chat,
+                       "{\"messages\":[" BEGUN ",{\"role\":\"assistant\",\"content\":\"No\"}]}",
+                       400),
+                "the last two are the assistant's");
+    expect_text(answer(api, chat,
+                       "{\"messages\":[" BEGUN "],\"add_generation_prompt\":true,"
+                       "\"continue_final_message\":true}",
+                       400),
+                "exclude each other");
+    wick_api_close(api);
+}
+
+/* Messages of other APIs. */
+static void test_translated(void **state) {
+    static const char all[] =
+        "{% for m in messages %}[{{ m.role }}: {{ m.content }}"
+        "{% if m.reasoning_content %}, thought {{ m.reasoning_content }}{% endif %}]{% endfor %}";
+    const wick_api_desc desc = {.chat_template = all};
+    (void)state;
+    renders(desc, "/v1/responses", "{\"instructions\":\"Be.\",\"input\":\"Hi\"}",
+            "[system: Be.][user: Hi]");
+    renders(desc, "/v1/responses", "{\"instructions\":null,\"input\":\"Hi\"}", "[user: Hi]");
+    renders(desc, "/v1/messages",
+            "{\"max_tokens\":5,\"system\":\"Be.\",\"messages\":["
+            "{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\"},"
+            "{\"type\":\"text\",\"text\":\"Yes\"}]},"
+            "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"1\"},"
+            "{\"type\":\"text\",\"text\":\"No\"}]}]}",
+            "[system: Be.][assistant: Yes, thought hm][tool: ][user: No]");
+    renders(desc, "/api/generate", "{\"system\":\"Be.\",\"prompt\":\"Hi\"}",
+            "[system: Be.][user: Hi]");
+    renders(desc, chat,
+            "{\"messages\":[{\"role\":\"developer\",\"content\":[{\"type\":\"text\",\"text\":"
+            "\"a\"},\"b\"]},{\"role\":\"function\",\"content\":\"c\"}]}",
+            "[system: a\nb][tool: c]");
+}
+
+static void has_schema(const char *path, const char *body, const char *schema) {
+    wick_api *const api = open_api((wick_api_desc){.name = "m"});
+    wick_exchange *const x = ask(api, path, body);
+    assert_int_equal(wick_exchange_status(x), 0);
+    if (schema)
+        assert_string_equal(x->desc.sampler.json_schema, schema);
+    else
+        assert_null(x->desc.sampler.json_schema);
+    wick_exchange_close(x);
+    wick_api_close(api);
+}
+
+/* What an answer must look like. */
+static void test_schemas(void **state) {
+#define CALL_OF(name, arguments)                                                                   \
+    "{\"type\":\"object\",\"properties\":{\"name\":{\"const\":\"" name                             \
+    "\"},\"arguments\":" arguments                                                                 \
+    "},\"required\":[\"name\",\"arguments\"],\"additionalProperties\":false}"
+    static const char tools[] =
+        "\"tools\":[" TOOL ",{\"function\":{\"name\":\"g\",\"parameters\":{\"type\":\"null\"}}}]";
+    static const char given[] =
+        "\"tools\":[{\"name\":\"f\"},{\"name\":\"g\",\"input_schema\":{\"type\":\"null\"}}]";
+    static const char object[] = "{\"type\":\"object\"}";
+    char body[512];
+    (void)state;
+    has_schema(chat, "{" CHAT ",\"response_format\":{\"type\":\"text\"}}", NULL);
+    has_schema(chat, "{" CHAT ",\"response_format\":{\"type\":\"json_object\"}}", object);
+    has_schema(chat,
+               "{" CHAT ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{"
+               "\"schema\":{\"type\":\"null\"}}}}",
+               "{\"type\":\"null\"}");
+    has_schema("/v1/responses",
+               "{\"input\":\"a\",\"text\":{\"format\":{\"type\":\"json_schema\",\"schema\":{"
+               "\"type\":\"null\"}}}}",
+               "{\"type\":\"null\"}");
+    has_schema("/api/chat", "{" CHAT ",\"format\":\"json\"}", object);
+    has_schema("/api/chat", "{" CHAT ",\"format\":\"\"}", NULL);
+    has_schema("/api/chat", "{" CHAT ",\"format\":{\"type\":\"null\"}}", "{\"type\":\"null\"}");
+    snprintf(body, sizeof body, "{" CHAT ",%s,\"tool_choice\":\"auto\"}", tools);
+    has_schema(chat, body, NULL);
+    snprintf(body, sizeof body, "{" CHAT ",%s,\"tool_choice\":\"required\"}", tools);
+    has_schema(chat, body,
+               "{\"anyOf\":[" CALL_OF("f", "{\"type\":\"object\"}") "," CALL_OF(
+                   "g", "{\"type\":\"null\"}") "]}");
+    snprintf(body, sizeof body, "{" CHAT ",%s,\"tool_choice\":{\"function\":{\"name\":\"g\"}}}",
+             tools);
+    has_schema(chat, body, "{\"anyOf\":[" CALL_OF("g", "{\"type\":\"null\"}") "]}");
+    snprintf(body, sizeof body,
+             "{" CHAT ",\"max_tokens\":5,%s,\"tool_choice\":{\"type\":\"tool\",\"name\":\"g\"}}",
+             given);
+    has_schema("/v1/messages", body, "{\"anyOf\":[" CALL_OF("g", "{\"type\":\"null\"}") "]}");
+    snprintf(body, sizeof body,
+             "{" CHAT ",\"max_tokens\":5,%s,\"tool_choice\":{\"type\":\"none\"}}", given);
+    has_schema("/v1/messages", body, NULL);
+}
+
+/* ---- Answers ---- */
+
+/* The model says this and nothing else. */
+static wick_api *open_saying(const char *literal, wick_reasoning_place place) {
+    static char grammar[512];
+    snprintf(grammar, sizeof grammar, "root ::= \"%s\"", literal);
+    return open_api((wick_api_desc){
+        .n_parallel = 1,
+        .reasoning = place,
+        .session = {.sampler = {.grammar = grammar}},
+    });
+}
+
+/* parts, in this order, one after the other. */
+static void says(const char *literal, wick_reasoning_place place, const char *path,
+                 const char *body, const char *const *parts) {
+    wick_api *const api = open_saying(literal, place);
+    const char *at = answer(api, path, body, 200);
+    for (; *parts; parts++) {
+        const char *const found = strstr(at, *parts);
+        if (!found) fail_msg("'%s' is not in '%s'", *parts, at);
+        at = found + strlen(*parts);
+    }
+    wick_api_close(api);
+}
+
+#define SAYS(literal, place, path, body, ...)                                                      \
+    says(literal, place, path, body, (const char *const[]){__VA_ARGS__, NULL})
+
+static void test_thinking(void **state) {
+    static const char said[] = "<think>hm</think>Yes";
+    static const char whole[] = "{" CHAT ",\"max_tokens\":99}";
+    static const char stream[] = "{" CHAT ",\"max_tokens\":99,\"stream\":true}";
+    (void)state;
+    SAYS(said, WICK_REASONING_APART, chat, whole, "\"content\":\"Yes\"",
+         "\"reasoning_content\":\"hm\"");
+    SAYS(said, WICK_REASONING_IN_CONTENT, chat, whole, "\"content\":\"<think>hm</think>Yes\"");
+    SAYS(said, WICK_REASONING_APART, chat, "{" CHAT ",\"reasoning_format\":\"none\"}",
+         "\"content\":\"<think>hm</think>Yes\"");
+    SAYS(said, WICK_REASONING_IN_CONTENT, chat, "{" CHAT ",\"reasoning_format\":\"auto\"}",
+         "\"content\":\"Yes\"", "\"reasoning_content\":\"hm\"");
+    SAYS(said, WICK_REASONING_APART, "/v1/messages", whole,
+         "{\"type\":\"thinking\",\"thinking\":\"hm\",\"signature\":\"\"}",
+         "{\"type\":\"text\",\"text\":\"Yes\"}", "\"stop_reason\":\"end_turn\"");
+    SAYS(said, WICK_REASONING_APART, "/v1/messages", stream, "\"content_block_start\",\"index\":0",
+         "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}", "\"thinking_delta\"",
+         "\"content_block_stop\",\"index\":0", "\"content_block_start\",\"index\":1",
+         "{\"type\":\"text\",\"text\":\"\"}", "\"text_delta\"",
+         "\"content_block_stop\",\"index\":1", "\"message_stop\"");
+    SAYS(said, WICK_REASONING_APART, "/api/chat", "{" CHAT ",\"stream\":false}",
+         "\"content\":\"Yes\",\"thinking\":\"hm\"", "\"done_reason\":\"stop\"");
+}
+
+static void test_calls(void **state) {
+    static const char said[] =
+        "<tool_call>{\\\"name\\\": \\\"f\\\", \\\"arguments\\\": {\\\"a\\\": 1}}</tool_call>";
+    static const char broken[] = "<tool_call>{\\\"name\\\": 5}</tool_call>";
+    static const char tools[] = "{" CHAT ",\"stream\":%s,\"tools\":[" TOOL "]}";
+    char whole[256], stream[256];
+    (void)state;
+    snprintf(whole, sizeof whole, tools, "false");
+    snprintf(stream, sizeof stream, tools, "true");
+    SAYS(said, WICK_REASONING_APART, chat, whole, "\"name\":\"f\"",
+         "\"arguments\":\"{\\\"a\\\":1}\"", "\"finish_reason\":\"tool_calls\"");
+    SAYS(broken, WICK_REASONING_APART, chat, whole,
+         "\"content\":\"<tool_call>{\\\"name\\\": 5}</tool_call>\"", "\"finish_reason\":\"stop\"");
+    SAYS(said, WICK_REASONING_APART, "/api/chat", whole, "\"content\":\"\"",
+         "\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{\"a\":1}}}]");
+    SAYS(said, WICK_REASONING_APART, "/api/chat", stream, "\"content\":\"\"",
+         "\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{\"a\":1}}}]",
+         "\"done\":false", "\"content\":\"\"}", "\"done\":true");
+    SAYS(said, WICK_REASONING_APART, "/v1/responses",
+         "{\"input\":\"a\",\"stream\":true,\"tools\":[{\"type\":\"function\",\"name\":\"f\"}]}",
+         "event: response.output_item.added", "\"type\":\"function_call\"",
+         "event: response.function_call_arguments.delta", "\"delta\":\"{\\\"a\\\":1}\"",
+         "event: response.function_call_arguments.done",
+         "\"name\":\"f\",\"arguments\":\"{\\\"a\\\":1}\"", "event: response.output_item.done",
+         "event: response.completed");
+}
+
+/* ---- What there is ---- */
+
+static void test_health(void **state) {
+    static const char *const aliases[] = {"one", "two"};
+    static const struct {
+        const char *path;
+        int status;
+    } cases[] = {{"/health", 200},        {"/v1/health", 200},     {"/v1/models/m", 200},
+                 {"/v1/models/one", 200}, {"/v1/models/two", 200}, {"/v1/models/three", 404},
+                 {"/v1/models/", 404},    {"/nowhere", 404}};
+    (void)state;
+    wick_api *const api = open_api((wick_api_desc){.aliases = aliases, .n_aliases = 2});
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        const wick_request request = {.method = "GET", .path = cases[i].path};
+        wick_exchange *x;
+        assert_int_equal(wick_exchange_open(api, &request, &x, NULL), WICK_OK);
+        const char *const text = finish(api, x, cases[i].status);
+        if (i < 2) assert_string_equal(text, "{\"status\":\"ok\"}");
+    }
+    expect_text(answer(api, "/slots/99", "", 404), "there is no such slot");
+    wick_api_close(api);
+}
+
+static void test_arguments_of_calls(void **state) {
+    (void)state;
+    wick_api *api = open_api((wick_api_desc){.name = "m"}), *none = api;
+    wick_exchange *x = (wick_exchange *)api;
+    wick_error error = {.status = WICK_OK}, other = {.status = WICK_OK};
+    const wick_request good = {.method = "GET", .path = "/health"};
+    wick_request bad = good;
+    assert_int_equal(wick_exchange_open(NULL, &good, &x, &error), WICK_ERR_ARGUMENT);
+    assert_null(x);
+    bad.method = NULL;
+    assert_int_equal(wick_exchange_open(api, &bad, &x, &error), WICK_ERR_ARGUMENT);
+    bad = good;
+    bad.path = NULL;
+    assert_int_equal(wick_exchange_open(api, &bad, &x, &error), WICK_ERR_ARGUMENT);
+    bad = good;
+    bad.body_size = 1;
+    assert_int_equal(wick_exchange_open(api, &bad, &x, &error), WICK_ERR_ARGUMENT);
+    assert_string_equal(error.message, "wick_exchange_open: an argument is NULL");
+    assert_int_equal(wick_api_open(NULL, NULL, &none, &other), WICK_ERR_ARGUMENT);
+    assert_string_equal(other.message, "wick_api_open: an argument is NULL");
+    assert_null(none);
+    wick_api_close(api);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_prompts),
+        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_tools_in_words),
+        cmocka_unit_test(test_prefill),
+        cmocka_unit_test(test_translated),
+        cmocka_unit_test(test_schemas),
+        cmocka_unit_test(test_thinking),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_health),
+        cmocka_unit_test(test_arguments_of_calls),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
