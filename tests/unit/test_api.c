@@ -24,7 +24,7 @@ static wick_api *open_api(wick_api_desc desc) {
     return api;
 }
 
-/* What is queued has not begun. */
+/* Nothing is computed before finish. */
 static wick_exchange *ask(wick_api *api, const char *path, const char *body) {
     wick_exchange *exchange;
     const wick_request request = {

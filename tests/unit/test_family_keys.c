@@ -47,7 +47,7 @@ typedef struct description {
     wk_gguf_parser *parser;
     wk_arena arena;
     wk_hparams hparams;
-    wk_layer_spec layers[8];
+    wk_layer_spec layers[40];
     wick_error error;
 } description;
 
@@ -302,6 +302,171 @@ static void layers_ahead(void **state) {
     expect_refused(&small, "bailingmoe2.nextn_predict_layers");
 }
 
+static void set_u32(small_model *small, const char *architecture, const char *key,
+                    uint32_t number) {
+    char whole[64];
+    snprintf(whole, sizeof whole, "%s.%s", architecture, key);
+    small_set_u32(small, whole, number);
+}
+
+/* Of 4 experts in every layer but the first. */
+static small_model mixture(const char *architecture) {
+    small_model small = small_model_of(architecture);
+    set_u32(&small, architecture, "block_count", 3);
+    set_u32(&small, architecture, "expert_count", 4);
+    set_u32(&small, architecture, "expert_used_count", 2);
+    set_u32(&small, architecture, "leading_dense_block_count", 1);
+    return small;
+}
+
+static void mixtures(void **state) {
+    static const struct {
+        const char *architecture;
+        wk_gating gating;
+        bool is_normalized;
+        uint32_t n_ff_shared;
+        wk_qk_norm qk_norm;
+        bool is_interleaved, is_normed_after_rope;
+    } cases[] = {
+        {"deepseek", WK_GATING_SOFTMAX, false, 0, WK_QK_NORM_NONE, true, false},
+        {"bailingmoe", WK_GATING_SOFTMAX, false, 0, WK_QK_NORM_NONE, true, false},
+        {"ernie4_5-moe", WK_GATING_SOFTMAX, true, 0, WK_QK_NORM_NONE, true, false},
+        {"olmoe", WK_GATING_SOFTMAX, false, 0, WK_QK_NORM_CHANNELS, false, false},
+        {"bailingmoe2", WK_GATING_SIGMOID, false, 0, WK_QK_NORM_HEAD, false, false},
+        {"dots1", WK_GATING_SIGMOID, false, 0, WK_QK_NORM_HEAD, false, false},
+        {"hunyuan-moe", WK_GATING_SOFTMAX, true, SMALL_FF, WK_QK_NORM_HEAD, false, true},
+        {"lfm2moe", WK_GATING_SIGMOID, true, 0, WK_QK_NORM_HEAD, false, false},
+    };
+    (void)state;
+    for (size_t c = 0; c < WK_COUNT(cases); c++) {
+        description found;
+        small_model small = mixture(cases[c].architecture);
+        small_set_u32(&small, "lfm2moe.shortconv.l_cache", 3);
+        describe_well(&small, &found);
+        for (int i = 0; i < 3; i++) {
+            const wk_layer_spec *const layer = &found.layers[i];
+            const wk_channels_kind kind = i == 0 ? WK_CHANNELS_MLP : WK_CHANNELS_EXPERTS;
+            assert_int_equal(layer->channels, kind);
+            assert_int_equal(layer->attention.qk_norm, cases[c].qk_norm);
+            assert_int_equal(layer->attention.is_rope_interleaved, cases[c].is_interleaved);
+            assert_int_equal(layer->attention.is_normed_after_rope, cases[c].is_normed_after_rope);
+            if (i == 0) continue;
+            assert_int_equal(layer->experts.gating, cases[c].gating);
+            assert_int_equal(layer->experts.is_normalized, cases[c].is_normalized);
+            assert_int_equal(layer->experts.n_ff_shared, cases[c].n_ff_shared);
+            assert_int_equal(layer->experts.n_used, 2);
+        }
+        drop(&found);
+    }
+}
+
+/* Its smaller models norm no heads. */
+static void norms_of_glm(void **state) {
+    (void)state;
+    description found;
+    small_model small = mixture("glm4moe");
+    small_add_tensor(&small, "blk.0.attn_q_norm.weight", 4, 0);
+    small_add_tensor(&small, "blk.2.attn_q_norm.weight", 4, 0);
+    describe_well(&small, &found);
+    for (int i = 0; i < 3; i++) {
+        const wk_qk_norm norm = i == 1 ? WK_QK_NORM_NONE : WK_QK_NORM_HEAD;
+        assert_int_equal(found.layers[i].attention.qk_norm, norm);
+        assert_int_equal(found.layers[i].norms[WK_CHANNELS_INPUT], WK_POST_ATTENTION_NORM);
+        assert_int_equal(found.layers[i].norms[WK_MIXER_INPUT], WK_ATTN_NORM);
+    }
+    assert_int_equal(found.layers[0].channels, WK_CHANNELS_MLP);
+    assert_int_equal(found.layers[1].experts.gating, WK_GATING_SIGMOID);
+    drop(&found);
+}
+
+/* Positions by a bias of the scores instead of a rotation; MLPs with and without gates. */
+static void linear_biases(void **state) {
+    static const struct {
+        const char *architecture;
+        uint32_t n_layers;
+        float bias;
+        bool is_gated;
+        wk_activation activation;
+    } cases[] = {
+        {"bloom", 2, 8.0F, false, WK_ACTIVATION_GELU},
+        {"refact", 2, 8.0F, true, WK_ACTIVATION_SILU},
+        {"baichuan", 39, 0.0F, true, WK_ACTIVATION_SILU},
+        {"baichuan", 40, 8.0F, true, WK_ACTIVATION_SILU},
+        {"nemotron", 2, 0.0F, false, WK_ACTIVATION_RELU_SQUARED},
+        {"arcee", 2, 0.0F, false, WK_ACTIVATION_RELU_SQUARED},
+    };
+    (void)state;
+    for (size_t c = 0; c < WK_COUNT(cases); c++) {
+        description found;
+        const bool is_bloom = strcmp(cases[c].architecture, "bloom") == 0;
+        small_model small = small_model_of(cases[c].architecture);
+        set_u32(&small, cases[c].architecture, "block_count", cases[c].n_layers);
+        for (int i = SMALL_LAYERS; small.n_tensors < (int)cases[c].n_layers; i++) {
+            char name[64]; /* no file has fewer tensors than layers */
+            snprintf(name, sizeof name, "blk.%d.attn_norm.weight", i);
+            small_add_tensor(&small, name, SMALL_EMBD, 0);
+        }
+        small_set_f32(&small, "bloom.attention.layer_norm_epsilon", 1e-5F);
+        small_set_f32(&small, "nemotron.attention.layer_norm_epsilon", 1e-5F);
+        describe_well(&small, &found);
+        for (uint32_t i = 0; i < cases[c].n_layers; i++) {
+            const wk_layer_spec *const layer = &found.layers[i];
+            assert_true(layer->attention.alibi_bias == cases[c].bias);
+            assert_int_equal(layer->attention.rope, cases[c].bias > 0 ? WK_NO_ROPE : 0);
+            assert_int_equal(layer->mlp.is_gated, cases[c].is_gated);
+            assert_int_equal(layer->mlp.activation, cases[c].activation);
+        }
+        assert_int_equal(found.hparams.n_ropes, cases[c].bias > 0 ? 0 : 1);
+        assert_int_equal(found.hparams.embedding_norm,
+                         is_bloom ? WK_TOKEN_EMBEDDING_NORM : WK_NO_MODEL_WEIGHT);
+        drop(&found);
+    }
+}
+
+/* Layers without a window know no positions, where others have one. */
+static void positions_of_windows(void **state) {
+    static const struct {
+        const char *architecture;
+        uint32_t window;
+    } cases[] = {{"cohere2", 4}, {"exaone4", 4}, {"exaone4", 0}};
+    (void)state;
+    for (size_t c = 0; c < WK_COUNT(cases); c++) {
+        description found;
+        small_model small = small_model_of(cases[c].architecture);
+        small_set_f32(&small, "cohere2.attention.layer_norm_epsilon", 1e-5F);
+        small_set_f32(&small, "cohere2.logit_scale", 0.25F);
+        set_u32(&small, cases[c].architecture, "block_count", 5);
+        set_u32(&small, cases[c].architecture, "attention.sliding_window", cases[c].window);
+        describe_well(&small, &found);
+        for (int i = 0; i < 5; i++) {
+            const bool is_global = cases[c].window > 0 && i == 3;
+            assert_int_equal(found.layers[i].attention.window, is_global ? 0 : cases[c].window);
+            assert_int_equal(found.layers[i].attention.rope, is_global ? WK_NO_ROPE : 0);
+            assert_int_equal(found.layers[i].is_parallel, c == 0);
+        }
+        assert_true(found.hparams.logit_scale == (c == 0 ? 0.25F : 1.0F));
+        drop(&found);
+    }
+}
+
+/* The larger model norms heads, each with its own weights. */
+static void norms_of_command_r(void **state) {
+    (void)state;
+    description found;
+    small_model small = small_model_of("command-r");
+    small_set_f32(&small, "command-r.attention.layer_norm_epsilon", 1e-5F);
+    small_add_tensor(&small, "blk.1.attn_q_norm.weight", 4, 2);
+    describe_well(&small, &found);
+    assert_int_equal(found.layers[0].attention.qk_norm, WK_QK_NORM_NONE);
+    assert_int_equal(found.layers[1].attention.qk_norm, WK_QK_NORM_OWN);
+    drop(&found);
+    small = small_model_of("seed_oss");
+    describe_well(&small, &found);
+    for (int i = 0; i < SMALL_LAYERS; i++)
+        assert_int_equal(found.layers[i].norms[WK_CHANNELS_INPUT], WK_POST_ATTENTION_NORM);
+    drop(&found);
+}
+
 /* ---- Whole models ---- */
 
 static wick_status make(const small_model *small, wk_gguf_parser **parser, wk_model **model,
@@ -458,6 +623,11 @@ int main(void) {
         cmocka_unit_test_setup_teardown(functions_of_modern_bert, begin, end),
         cmocka_unit_test_setup_teardown(clamp_of_mpt, begin, end),
         cmocka_unit_test_setup_teardown(layers_ahead, begin, end),
+        cmocka_unit_test_setup_teardown(mixtures, begin, end),
+        cmocka_unit_test_setup_teardown(norms_of_glm, begin, end),
+        cmocka_unit_test_setup_teardown(linear_biases, begin, end),
+        cmocka_unit_test_setup_teardown(positions_of_windows, begin, end),
+        cmocka_unit_test_setup_teardown(norms_of_command_r, begin, end),
         cmocka_unit_test_setup_teardown(direction, begin, end),
         cmocka_unit_test_setup_teardown(dropped_extents, begin, end),
         cmocka_unit_test_setup_teardown(superseded_weights, begin, end),
