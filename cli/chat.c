@@ -142,7 +142,7 @@ static int prepare(const chat_options *o, cli_chat *chat) {
         code = cli_error("the template '%s' is empty", o->compiled);
     if (code == CLI_OK) code = cli_engine_open(&chat->engine, &o->engine, &chat->session, o->model);
     chat->session.draft = desc.session.draft = chat->engine.draft;
-    if (code == CLI_OK) cli_load_prefixes(&chat->engine, o->prefix_cache);
+    if (code == CLI_OK) cli_load_prefixes(chat->engine.model, o->prefix_cache);
     if (code == CLI_OK) code = open_chat(o, &desc, chat);
     if (code == CLI_OK) cli_note_short_context(chat->engine.model, o->context_length);
     if (code == CLI_OK && o->load != NULL) code = cli_messages_load(chat->talk, o->load);
@@ -210,7 +210,8 @@ static int run(void *given) {
                : cli_is_blank(o->prompt) ? cli_error("there is no question: -p has an empty text")
                                          : cli_chat_ask(&chat, o->prompt);
     wick_chat_close(chat.talk);
-    if (code == CLI_OK || code == CLI_INTERRUPTED) cli_save_prefixes(&chat.engine, o->prefix_cache);
+    if (code == CLI_OK || code == CLI_INTERRUPTED)
+        cli_save_prefixes(chat.engine.model, o->prefix_cache);
     cli_engine_close(&chat.engine);
     cli_sampling_free(&sampling);
     return code;

@@ -305,8 +305,8 @@ static int fetch(const char **path, cli_path *fetched) {
     return code;
 }
 
-static int load_draft(cli_engine *engine, const cli_engine_options *options,
-                      const wick_session_desc *sessions) {
+int cli_engine_load_draft(cli_engine *engine, const cli_engine_options *options,
+                          const wick_session_desc *sessions) {
     const char *path = options->draft;
     cli_path fetched;
     if (path == NULL) return CLI_OK;
@@ -342,7 +342,7 @@ int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
     else
         source.close(&source);
     if (code == CLI_OK) code = add_adapters(engine, &options->adapters);
-    if (code == CLI_OK) code = load_draft(engine, options, sessions);
+    if (code == CLI_OK) code = cli_engine_load_draft(engine, options, sessions);
     if (code != CLI_OK) cli_engine_close(engine);
     return code;
 }

@@ -53,6 +53,9 @@ int cli_engine_load(const cli_engine *engine, const cli_engine_options *options,
                     const wick_session_desc *sessions, const char *path, wick_model **model);
 /* The device alone; models are loaded later, as the desc says. */
 int cli_engine_open_device(cli_engine *engine, const cli_engine_options *options);
+/* The draft model that the options name, into engine->draft; without one it does nothing. */
+int cli_engine_load_draft(cli_engine *engine, const cli_engine_options *options,
+                          const wick_session_desc *sessions);
 wick_model_desc cli_engine_model_desc(const cli_engine_options *options,
                                       const wick_session_desc *sessions);
 void cli_engine_close(cli_engine *engine);

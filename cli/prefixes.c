@@ -4,18 +4,18 @@
 #include "cache_folder.h"
 #include "cli.h"
 
-void cli_load_prefixes(const cli_engine *engine, const char *folder) {
+void cli_load_prefixes(wick_model *model, const char *folder) {
     wick_error error = {0};
     if (folder == NULL) return;
-    const wick_status status = wick_model_load_prefixes(engine->model, folder, &error);
+    const wick_status status = wick_model_load_prefixes(model, folder, &error);
     if (status != WICK_OK && status != WICK_ERR_NOT_FOUND)
         cli_warn("the texts in '%s' are not used: %s", folder, error.message);
 }
 
-void cli_save_prefixes(const cli_engine *engine, const char *folder) {
+void cli_save_prefixes(wick_model *model, const char *folder) {
     wick_error error = {0};
-    if (folder == NULL || engine->model == NULL) return;
+    if (folder == NULL || model == NULL) return;
     (void)cli_make_folders(folder); /* without it the file cannot be written */
-    if (wick_model_save_prefixes(engine->model, folder, &error) != WICK_OK)
+    if (wick_model_save_prefixes(model, folder, &error) != WICK_OK)
         cli_warn("the texts are not kept in '%s': %s", folder, error.message);
 }

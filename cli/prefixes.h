@@ -3,7 +3,9 @@
 #ifndef WICK_CLI_PREFIXES_H
 #define WICK_CLI_PREFIXES_H
 
-#include "engine.h"
+#include "options.h"
+
+#include <wick/saving.h>
 
 /* A member of a table of options. */
 #define CLI_PREFIX_CACHE(type, field)                                                              \
@@ -14,8 +16,8 @@
      .offset = offsetof(type, field)}
 
 /* folder NULL: does nothing. What cannot be used is reported and ignored. */
-void cli_load_prefixes(const cli_engine *engine, const char *folder);
+void cli_load_prefixes(wick_model *model, const char *folder);
 /* After the sessions are closed. */
-void cli_save_prefixes(const cli_engine *engine, const char *folder);
+void cli_save_prefixes(wick_model *model, const char *folder);
 
 #endif

@@ -394,9 +394,9 @@ static int run(void *given) {
     if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, &desc, o->model);
     desc.draft = engine.draft;
     if (code == CLI_OK) {
-        cli_load_prefixes(&engine, o->prefix_cache);
+        cli_load_prefixes(engine.model, o->prefix_cache);
         code = answer_or_continue(o, &desc, &prompt, &engine);
-        cli_save_prefixes(&engine, o->prefix_cache);
+        cli_save_prefixes(engine.model, o->prefix_cache);
     }
     cli_engine_close(&engine);
     cli_input_free(&prompt);

@@ -10,10 +10,12 @@
 #include "sampling.h"
 #include "serve_clients.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef struct serve_options {
     cli_engine_options engine; /* these two first, see sampling.h */
@@ -411,19 +413,32 @@ static int serve_one(const cli_engine *engine, const serve_options *o, const wic
     return code;
 }
 
+/* Whether one fits a model is known when that is loaded. */
+static int check_adapters(const cli_loras *loras) {
+    for (size_t i = 0; i < loras->n; i++)
+        if (access(loras->items[i].path, R_OK) != 0)
+            return cli_error("cannot read the adapter '%s': %s", loras->items[i].path,
+                             strerror(errno));
+    return CLI_OK;
+}
+
 static int serve_several(const serve_options *o, const parts *p) {
     cli_engine engine = {0};
-    const wick_api_desc desc = api_desc(o, p);
     const cli_server_desc at = server_desc(o, p);
-    cli_served_models models = {.api = desc, .idle_seconds = o->idle_seconds};
-    if (o->model != NULL || o->alias != NULL || o->prefix_cache != NULL ||
-        o->engine.draft != NULL || p->loras->n > 0)
-        return cli_usage_error(&cli_serve, "several models take no MODEL.gguf, --alias, --lora, "
-                                           "--draft or --prefix-cache");
-    int code = cli_models_find(&models, o->models);
+    cli_served_models models = {.api = api_desc(o, p),
+                                .loras = p->loras,
+                                .prefix_cache = o->prefix_cache,
+                                .idle_seconds = o->idle_seconds};
+    wick_session_desc *const sessions = &models.api.session;
+    if (o->model != NULL || o->alias != NULL)
+        return cli_usage_error(&cli_serve, "several models take no MODEL.gguf and no --alias");
+    int code = check_adapters(p->loras);
+    if (code == CLI_OK) code = cli_models_find(&models, o->models);
     if (code == CLI_OK) code = cli_engine_open_device(&engine, &o->engine);
+    if (code == CLI_OK) code = cli_engine_load_draft(&engine, &o->engine, sessions);
+    sessions->draft = engine.draft;
     models.device = engine.device;
-    models.model = cli_engine_model_desc(&o->engine, &desc.session);
+    models.model = cli_engine_model_desc(&o->engine, sessions);
     if (code == CLI_OK) code = listen_and_serve(&models, &at);
     cli_models_close(&models);
     cli_engine_close(&engine);
@@ -442,9 +457,9 @@ static int open_and_serve(const serve_options *o, parts *p) {
     if (code == CLI_OK) {
         desc.session.draft = engine.draft;
         cli_print_placement(engine.model);
-        cli_load_prefixes(&engine, o->prefix_cache);
+        cli_load_prefixes(engine.model, o->prefix_cache);
         code = serve_one(&engine, o, &desc, &at);
-        cli_save_prefixes(&engine, o->prefix_cache);
+        cli_save_prefixes(engine.model, o->prefix_cache);
     }
     cli_engine_close(&engine);
     return code;

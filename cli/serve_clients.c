@@ -129,7 +129,7 @@ static bool answer_loading(const service *s, cli_call *call) {
         cli_models_want(s->models, model);
         model->used = time(NULL);
         answer_success(call);
-    } else if (cli_models_unload(model)) {
+    } else if (cli_models_unload(s->models, model)) {
         answer_success(call);
     } else {
         refuse(call, 400, "the model is being loaded, or is answering");

@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "json_out.h"
+#include "prefixes.h"
 #include "store.h"
 
 #include <dirent.h>
@@ -123,16 +124,18 @@ char *cli_models_list(const cli_served_models *models, bool is_ollamas, size_t *
 
 /* ---- Loading and closing ---- */
 
-static void close_model(cli_served_model *model) {
+static void close_model(const cli_served_models *models, cli_served_model *model) {
+    const bool was_served = model->api != NULL;
     wick_api_close(model->api);
+    if (was_served) cli_save_prefixes(model->model, models->prefix_cache);
     wick_model_close(model->model);
     model->api = NULL;
     model->model = NULL;
 }
 
-bool cli_models_unload(cli_served_model *model) {
+bool cli_models_unload(const cli_served_models *models, cli_served_model *model) {
     if (model->loading != NULL || model->n_clients > 0) return false;
-    close_model(model);
+    close_model(models, model);
     return true;
 }
 
@@ -166,20 +169,67 @@ static cli_served_model *find_idle(const cli_served_models *models) {
     return found;
 }
 
-/* Where memory is short, an idle model makes room for it. */
-static void finish_loading(cli_served_models *models, cli_served_model *model) {
+/* Those of the server's adapters that are for this model. */
+static wick_status open_loras(const cli_served_models *models, cli_served_model *model,
+                              wick_api_lora *made, size_t *n) {
+    for (size_t i = 0; models->loras != NULL && i < models->loras->n; i++) {
+        const wick_merge *const given = &models->loras->items[i];
+        wick_error error = {0};
+        wick_api_lora *const lora = &made[*n];
+        *lora = (wick_api_lora){.path = given->path, .use.scale = given->scale};
+        const wick_status status =
+            wick_lora_open(model->model, given->path, &lora->use.lora, &error);
+        if (status == WICK_ERR_OUT_OF_MEMORY) {
+            model->error = error;
+            return status;
+        }
+        if (status == WICK_OK)
+            ++*n;
+        else
+            cli_warn("'%s' is served without an adapter: %s", model->name, error.message);
+    }
+    return WICK_OK;
+}
+
+/* With the adapters that fit it, and the draft model if that does. */
+static wick_status open_api(const cli_served_models *models, cli_served_model *model) {
+    wick_api_lora loras[CLI_MAX_TEXTS];
     wick_api_desc desc = models->api;
     desc.name = model->name;
     desc.path = model->path;
+    desc.loras = loras;
+    desc.n_loras = 0;
+    wick_status status = open_loras(models, model, loras, &desc.n_loras);
+    if (status != WICK_OK) return status;
+    status = wick_api_open(model->model, &desc, &model->api, &model->error);
+    if (desc.session.draft == NULL ||
+        (status != WICK_ERR_MISMATCH && status != WICK_ERR_UNSUPPORTED))
+        return status;
+    const wick_error misfit = model->error;
+    desc.session.draft = NULL;
+    if (desc.session.speculate == WICK_SPECULATE_DRAFT)
+        desc.session.speculate = WICK_SPECULATE_AUTO;
+    model->error = (wick_error){.status = WICK_OK};
+    status = wick_api_open(model->model, &desc, &model->api, &model->error);
+    if (status == WICK_OK)
+        cli_warn("'%s' is served without the draft model: %s", model->name, misfit.message);
+    return status;
+}
+
+/* Where memory is short, an idle model makes room for it. */
+static void finish_loading(cli_served_models *models, cli_served_model *model) {
     wick_status status = wick_model_open_finish(model->loading, &model->model, &model->error);
     model->loading = NULL;
     if (status == WICK_OK) {
-        status = wick_api_open(model->model, &desc, &model->api, &model->error);
-        if (status != WICK_OK) close_model(model);
+        status = open_api(models, model);
+        if (status == WICK_OK)
+            cli_load_prefixes(model->model, models->prefix_cache);
+        else
+            close_model(models, model);
     }
     cli_served_model *const idle = find_idle(models);
     if (status != WICK_ERR_OUT_OF_MEMORY || idle == NULL) return;
-    close_model(idle);
+    close_model(models, idle);
     cli_models_want(models, model);
 }
 
@@ -197,7 +247,7 @@ bool cli_models_step(cli_served_models *models) {
             is_busy |= wick_api_step(model->api) == WICK_PENDING;
             if (!models->is_one && model->n_clients == 0 &&
                 now - model->used > (time_t)models->idle_seconds)
-                close_model(model);
+                close_model(models, model);
         }
     }
     return is_busy;
@@ -210,7 +260,7 @@ void cli_models_close(cli_served_models *models) {
         if (model->loading != NULL) (void)wick_model_open_finish(model->loading, &loaded, NULL);
         wick_model_close(loaded);
         if (models->is_one) model->model = NULL; /* its owner's */
-        close_model(model);
+        close_model(models, model);
         free(model->name);
         free(model->path);
     }

@@ -3,6 +3,8 @@
 #ifndef WICK_CLI_SERVE_MODELS_H
 #define WICK_CLI_SERVE_MODELS_H
 
+#include "lora.h"
+
 #include <wick/api.h>
 
 #include <time.h>
@@ -24,7 +26,9 @@ typedef struct cli_served_models {
     wick_device *device;
     wick_model_desc model;
     wick_api_desc api;
-    unsigned idle_seconds; /* after which a model is closed */
+    const cli_loras *loras;   /* for each of several models that they fit; NULL: none */
+    const char *prefix_cache; /* the folder for what their texts leave; NULL: none */
+    unsigned idle_seconds;    /* after which a model is closed */
 } cli_served_models;
 
 /* Adds a model. False: memory is short. */
@@ -37,7 +41,7 @@ cli_served_model *cli_models_pick(const cli_served_models *models, const char *n
 /* Begins to load it where it is not there; a failure is its error. */
 void cli_models_want(cli_served_models *models, cli_served_model *model);
 /* False: it is being loaded, or clients wait for its answers. */
-bool cli_models_unload(cli_served_model *model);
+bool cli_models_unload(const cli_served_models *models, cli_served_model *model);
 /* Goes on with loading and with all answers, and closes what is idle. False: there is nothing to
  * do. */
 bool cli_models_step(cli_served_models *models);

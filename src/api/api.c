@@ -270,14 +270,12 @@ static wick_status copy_desc(wick_api *api, const wick_api_desc *desc, wick_erro
 static wick_status open_parts(wick_api *api, const wick_api_desc *desc, wick_error *err) {
     WK_TRY(copy_desc(api, desc, err));
     WK_TRY(open_templates(api, desc->chat_template, err));
+    api->is_encoder = wk_model_hparams(api->model->model)->is_bidirectional;
+    if (api->is_encoder) return WICK_OK;
     /* The context that sessions have where the desc leaves it open; and that the desc is right. */
     wick_session *session;
     wick_session_stats stats;
-    wick_error own = {.status = WICK_OK};
-    const wick_status status = wick_session_open(api->model, &desc->session, &session, &own);
-    api->is_encoder = status == WICK_ERR_UNSUPPORTED;
-    if (api->is_encoder) return WICK_OK;
-    if (status != WICK_OK) return wk_pass_on(err, status, &own);
+    WK_TRY(wick_session_open(api->model, &desc->session, &session, err));
     wick_session_get_stats(session, &stats);
     wick_session_close(session);
     api->session.context_length = stats.context_length;

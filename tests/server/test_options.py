@@ -194,5 +194,96 @@ def test_prefix_cache():
         equal(cached(folder)[0], text)
 
 
+# ---- The same of several models ----
+
+def other_model(path):
+    """The model with another name and another vocabulary: two of its tokens are renamed."""
+    data = Path(MODEL).read_bytes()
+    for token in ("▁time", "▁upon"):
+        text = token.encode()
+        renamed = text[:-1] + b"Q"
+        entry = len(text).to_bytes(8, "little")
+        equal(data.count(entry + text), 1)
+        data = data.replace(entry + text, entry + renamed)
+    Path(path).write_bytes(data)
+
+
+class SeveralModels(Server):
+    """Two models in a folder, `tales` and `other`."""
+
+    def __init__(self, folder, *options):
+        models = os.path.join(folder, "models")
+        os.makedirs(models, exist_ok=True)
+        if not os.path.exists(models + "/tales.gguf"):
+            os.symlink(MODEL, models + "/tales.gguf")
+            other_model(models + "/other.gguf")
+        super().__init__("--models", models, *options, model=None)
+
+    def said(self):
+        """After its end."""
+        self.process.send_signal(signal.SIGTERM)
+        equal(self.process.wait(TIMEOUT), 0)
+        return self.process.stderr.read().decode()
+
+
+def test_adapters_of_several_models():
+    """Each model has those that are for it, and a sentence says which are not."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder, "text")
+        fits, other = Path(folder, "fits.gguf"), Path(folder, "other.gguf")
+        text.write_text("The moon is made of cheese. " * 20)
+        succeeds("finetune", MODEL, "--data", text, "-o", fits, "--steps", 12, "--context", 32,
+                 "--batch", 2, "--rank", 4, "--rate", 0.02, "--held-out", 0, "-t", 1)
+        other.write_bytes(fits.read_bytes().replace(b"llama", b"qwen2"))
+        with SeveralModels(folder, "--lora", f"{other}=0", "--lora", f"{fits}=0") as server:
+            plain = text_after(server, model="tales")
+            loras = server.get("/lora-adapters?model=tales")
+            equal([(a["id"], a["path"], a["scale"]) for a in loras], [(0, str(fits), 0)])
+            use = [{"id": 0, "scale": 1}]
+            assert text_after(server, model="tales", lora=use) != plain
+            said = server.said()
+        assert f"'tales' is served without an adapter: '{other}'" in said, said
+        assert "qwen2" in said and f"'{fits}'" not in said, said
+        equal(wick("serve", "--models", folder + "/models", "--lora", folder + "/none",
+                   "--port", 0).returncode, 1)
+
+
+def test_draft_of_several_models():
+    """It guesses for the models of its vocabulary alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = ("--draft", MODEL, "--speculate", "draft")
+        with SeveralModels(folder, *options) as server:
+            def guesses(model):
+                body = {**PROMPT, "n_predict": 24, "model": model}
+                return server.get("/completion", body)["timings"].get("draft_n_accepted", 0)
+            assert guesses("tales") > 0
+            text = text_after(server, model="tales")
+            assert text and GREEDY["text"].startswith(GREEDY["prompt"] + text), text
+            equal(guesses("other"), 0)
+            said = server.said()
+        assert "'other' is served without the draft model" in said, said
+        assert "another vocabulary" in said and "'tales'" not in said, said
+
+
+def test_prefix_cache_of_several_models():
+    """A file for each in one folder, written when a model is closed or the server ends."""
+    body = {**PROMPT, "prompt": "One day a girl went to the park to play with her dog. " * 8}
+    with tempfile.TemporaryDirectory() as folder:
+        kept = os.path.join(folder, "kept")
+
+        def cached(server, model):
+            answer = server.get(TEXT, {**body, "model": model})
+            return answer["usage"]["prompt_tokens_details"]["cached_tokens"]
+        with SeveralModels(folder, "--prefix-cache", kept) as server:
+            equal([cached(server, m) for m in ("tales", "other")], [0, 0])
+            wait_until(lambda: server.ask("/models/unload", {"model": "other"})[0] == 200)
+            equal(len(os.listdir(kept)), 1)
+            assert cached(server, "other") > 64
+            server.said()
+        equal(len(os.listdir(kept)), 2)
+        with SeveralModels(folder, "--prefix-cache", kept) as server:
+            assert cached(server, "tales") > 64 and cached(server, "other") > 64
+
+
 if __name__ == "__main__":
     run(globals())
