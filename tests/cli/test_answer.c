@@ -79,6 +79,15 @@ static void test_terminal(void **state) {
           "\033[1ma\033[0m\n\033[36m[tool call f]\033[0m {\"name\": \"f\"}\n\033[3mb\033[0m");
 }
 
+/* The terminal breaks a word that is wider than a line; the words after it are wrapped again. */
+static void test_long_words(void **state) {
+    (void)state;
+    const cli_answer terminal = {.is_terminal = true};
+    looks("ab cdefghijklmnopqrstuvw", terminal, false, "ab\ncdefghijklmnopqrstuvw");
+    looks("ab cdefghijklmnop qrst", terminal, false, "ab\ncdefghijklmnop\nqrst");
+    looks("abcdefghijkl\n日本語日本語", terminal, false, "abcdefghijkl\n日本語日\n本語");
+}
+
 /* gpt-oss says in which channel it speaks. */
 static void test_channels(void **state) {
     (void)state;
@@ -111,11 +120,9 @@ static void test_calls(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_thinking),
-        cmocka_unit_test(test_terminal),
-        cmocka_unit_test(test_channels),
-        cmocka_unit_test(test_control_characters),
+        cmocka_unit_test(test_text),     cmocka_unit_test(test_thinking),
+        cmocka_unit_test(test_terminal), cmocka_unit_test(test_long_words),
+        cmocka_unit_test(test_channels), cmocka_unit_test(test_control_characters),
         cmocka_unit_test(test_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

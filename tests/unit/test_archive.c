@@ -267,6 +267,23 @@ static void test_long_names(void **state) {
     wick_device_close(device);
 }
 
+/* A tensor without a name is the entry ".npy". */
+static void test_no_name(void **state) {
+    (void)state;
+    wick_tensor_file *file;
+    wick_device *const device = open_device();
+    wick_tensor *const x = wick_zeros(device, WICK_U8, WICK_SHAPE(3));
+    const char *const path = out_path(".npz");
+    assert_int_equal(wick_tensor_file_save(path, (const char *[]){""}, &x, 1, NULL), WICK_OK);
+    assert_int_equal(wick_tensor_file_open(path, &file, NULL), WICK_OK);
+    assert_int_equal(wick_tensor_file_count(file), 1);
+    assert_string_equal(wick_tensor_file_get(file, 0)->name.text, "");
+    wick_tensor_file_close(file);
+    assert_int_equal(remove(path), 0);
+    wick_release(x);
+    wick_device_close(device);
+}
+
 /* What cannot be written leaves no file. */
 static void test_save_refused(void **state) {
     (void)state;
@@ -322,9 +339,9 @@ static void test_save_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_npz),         cmocka_unit_test(test_source),
-        cmocka_unit_test(test_state_dict),  cmocka_unit_test(test_checkpoint),
-        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_save_refused)};
+        cmocka_unit_test(test_no_name),    cmocka_unit_test(test_npz),
+        cmocka_unit_test(test_source),     cmocka_unit_test(test_state_dict),
+        cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_long_names), cmocka_unit_test(test_save_refused)};
     return cmocka_run_group_tests_name("archive", tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "checked_heap.h"
 
 #include "core/compiler.h"
+#include "tensor/device.h"
 
 #include <wick/ops.h>
 
@@ -194,6 +195,21 @@ static void test_room(void **state) {
     wick_release(x);
 }
 
+/* A weight that the device keeps in its own order has no rows to show. */
+static void test_layout(void **state) {
+    wick_device *const device = *state;
+    const float numbers[1] = {1};
+    char text[64];
+    wick_tensor *const x =
+        wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(1), numbers, sizeof numbers);
+    x->view.layout = WK_LAYOUT_PANEL_F32;
+    assert_int_equal(wick_read_text(x, text, sizeof text, NULL), WICK_ERR_DTYPE);
+    assert_string_equal(text, "");
+    x->view.layout = WK_LAYOUT_RAW;
+    (void)wick_device_error(device, NULL);
+    expect_text(x, "[1.] f32[1]");
+}
+
 static void test_scalars(void **state) {
     wick_device *const device = *state;
     const int16_t number[1] = {-7};
@@ -272,6 +288,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_long_rows_are_wrapped, open_device, close_device),
         cmocka_unit_test_setup_teardown(test_many_elements_are_cut, open_device, close_device),
         cmocka_unit_test_setup_teardown(test_views, open_device, close_device),
+        cmocka_unit_test_setup_teardown(test_layout, open_device, close_device),
         cmocka_unit_test_setup_teardown(test_room, open_device, close_device),
         cmocka_unit_test_setup_teardown(test_scalars, open_device, close_device),
         cmocka_unit_test_setup_teardown(test_refusals, open_device, close_device),

@@ -406,12 +406,51 @@ static void test_refusals(void **state) {
     expect(embedder, wick_embedder_start_tokens(embedder, (const uint32_t[]){1U << 20}, 1),
            WICK_ERR_INDEX, "vocabulary");
     expect(embedder, wick_embedder_poll(embedder), WICK_ERR_STATE, "no text");
+    const char *const texts[] = {"a", NULL};
+    expect(embedder, wick_embedder_start_texts(embedder, texts, (const size_t[]){1, 1}, 0),
+           WICK_ERR_ARGUMENT, "there are no texts to embed");
+    expect(embedder, wick_embedder_start_texts(embedder, NULL, (const size_t[]){1}, 1),
+           WICK_ERR_ARGUMENT, "there are no texts to embed");
+    expect(embedder, wick_embedder_start_texts(embedder, texts, NULL, 1), WICK_ERR_ARGUMENT,
+           "there are no texts to embed");
+    expect(embedder, wick_embedder_start_texts(embedder, texts, (const size_t[]){1, 1}, 2),
+           WICK_ERR_ARGUMENT, "text 1 to embed is NULL");
+    expect(embedder, wick_embedder_start(embedder, NULL, 1), WICK_ERR_ARGUMENT,
+           "wick_embedder_start: text is NULL");
+    expect(embedder, wick_embedder_start_tokens(embedder, NULL, 1), WICK_ERR_ARGUMENT,
+           "wick_embedder_start_tokens: ids is NULL");
+    expect(
+        embedder,
+        wick_embedder_start_pairs(embedder, (wick_string){"a", 1}, texts, (const size_t[]){1}, 1),
+        WICK_ERR_STATE, "pairs are scored with WICK_POOLING_RANK");
+    assert_int_equal(wick_embedder_error(NULL, &error), WICK_ERR_ARGUMENT);
+    assert_string_equal(error.message, "wick_embedder_error: embedder is NULL");
     /* It goes on with what it can read. */
     assert_int_equal(wick_embedder_start_tokens(embedder, tokens, 2), WICK_OK);
     while (wick_embedder_poll(embedder) == WICK_PENDING) wick_pause(device);
     size_t n_rows;
     (void)wick_embedder_result(embedder, &n_rows);
     assert_int_equal(n_rows, 1);
+    wick_embedder_close(embedder);
+    close_model(model);
+}
+
+static void test_rows_of_tokens(void **state) {
+    (void)state;
+    wick_model *const model = open_model("modernbert");
+    const wick_embedder_desc desc = {.pooling = WICK_POOLING_NONE};
+    const char *const texts[] = {"a", "b"};
+    const size_t sizes[] = {1, 1};
+    wick_embedder *embedder;
+    assert_int_equal(wick_embedder_open(model, &desc, &embedder, NULL), WICK_OK);
+    expect(embedder, wick_embedder_start_texts(embedder, texts, sizes, 2), WICK_ERR_UNSUPPORTED,
+           "without pooling one text at a time is embedded");
+    expect(embedder, wick_embedder_poll(embedder), WICK_ERR_STATE, "no text");
+    assert_int_equal(wick_embedder_start_texts(embedder, texts, sizes, 1), WICK_OK);
+    while (wick_embedder_poll(embedder) == WICK_PENDING) wick_pause(device);
+    size_t n_rows;
+    assert_non_null(wick_embedder_result(embedder, &n_rows));
+    assert_int_equal(n_rows, wick_embedder_token_count(embedder));
     wick_embedder_close(embedder);
     close_model(model);
 }
@@ -577,7 +616,7 @@ int main(void) {
         cmocka_unit_test(test_default_pooling),   cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_encoder_session),   cmocka_unit_test(test_any_length),
         cmocka_unit_test(test_whole_texts),       cmocka_unit_test(test_saved_encoder),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_no_memory),         cmocka_unit_test(test_rows_of_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

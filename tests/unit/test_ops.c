@@ -68,6 +68,11 @@ static void test_creation(void **state) {
     assert_refused(device, wick_zeros(device, WICK_DTYPE_COUNT_, WICK_SCALAR), WICK_ERR_DTYPE);
     assert_refused(device, wick_cast(bytes, WICK_DTYPE_COUNT_), WICK_ERR_DTYPE);
     wick_release(bytes);
+    assert_null(wick_arange(device, WICK_U8, 250, 257, 1));
+    assert_sentence(device, "arange: 250 to 257 by 1 does not fit u8");
+    wick_tensor *const last = wick_arange(device, WICK_U8, 254, 256, 1);
+    ASSERT_FLOATS(wick_cast(last, WICK_F32), 254, 255);
+    wick_release(last);
     assert_null(wick_arange(device, WICK_F32, 0, 1e30, 1));
     assert_sentence(device, "arange: 0 to 1e+30 by 1 are too many elements");
     assert_null(wick_zeros(device, WICK_F32, (wick_shape){.rank = 9}));
@@ -101,6 +106,12 @@ static void test_kv_append(void **state) {
     wick_tensor *const fresh = wick_full(device, WICK_F16, WICK_SHAPE(1, 1, 2, 2), 1.5);
     assert_ptr_equal(wick_kv_append(cache, fresh, 1), cache);
     ASSERT_FLOATS(wick_contiguous(cache), 0, 0, 1.5F, 1.5F, 1.5F, 1.5F, 0, 0);
+    assert_ptr_equal(wick_kv_append(cache, fresh, 2), cache); /* up to its end */
+    ASSERT_FLOATS(wick_contiguous(cache), 0, 0, 1.5F, 1.5F, 1.5F, 1.5F, 1.5F, 1.5F);
+    wick_tensor *const none = wick_empty(device, WICK_F32, WICK_SHAPE(1, 1, 0, 2));
+    assert_ptr_equal(wick_kv_append(cache, none, 4), cache);
+    assert_refused(device, wick_kv_append(cache, none, 5), WICK_ERR_INDEX);
+    wick_release(none);
     assert_refused(device, wick_kv_append(cache, fresh, 3), WICK_ERR_INDEX);
     assert_refused(device, wick_kv_append(cache, fresh, -1), WICK_ERR_INDEX);
     assert_refused(device, wick_kv_append(fresh, cache, 0), WICK_ERR_INDEX);
