@@ -599,6 +599,67 @@ def test_manual():
     equal([line for line in page if line.startswith(".") and '"' in line and ".TH" not in line], [])
 
 
+def completed(*typed):
+    """What bash offers after these words."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = f"{folder}/wick.bash"
+        Path(script).write_bytes(succeeds("help", "--completion=bash"))
+        done = subprocess.run(
+            ["bash", "-c", 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _wick; '
+             'printf "%s\\n" "${COMPREPLY[@]}"', "bash", script, "wick", *typed],
+            capture_output=True, text=True, timeout=TIMEOUT, check=True)
+        equal(done.stderr, "")
+        return done.stdout.split()
+
+
+def test_completion_of_bash():
+    equal(sorted(completed("")), sorted(["--help", "--version", *OPTIONS]))
+    equal(completed("qu"), ["quantize"])
+    equal(completed("run", "--pro"), ["--prompt", "--profile"])
+    equal(completed("serve", "--ctx"), ["--ctx"])  # another name of --context
+    equal(completed("run", "--math", ""), ["exact", "fast"])
+    equal(completed("embed", "--pooling", "m"), ["mean"])
+    equal(completed("gguf", ""), ["split", "merge"])
+    equal(completed("gguf", "split", ""), [])  # files
+    equal(completed("run", "--prompt", ""), [])
+    equal(sorted(completed("help", "")), sorted(OPTIONS))
+    for command, options in OPTIONS.items():
+        offered = {word[2:] for word in completed(command, "--")}
+        assert {*options.split(), "help", "quiet", "verbose"} <= offered, (command, offered)
+
+
+def test_completion_of_zsh_and_fish():
+    zsh = succeeds("help", "--completion=zsh").decode()
+    fish = succeeds("help", "--completion=fish").decode()
+    for text, lines in (
+            (zsh, ("#compdef wick", "    'embed:turn texts into vectors: embeddings'",
+                   "    'serve:answer OpenAI'\\''s API by HTTP'",
+                   "        '--math[exact: everything in float32, the same bits for any chunk]"
+                   ":word:(exact fast)' \\",
+                   "        '--strict[fail where the device has no kernel for an operation, instead "
+                   "of running it on the CPU]' \\",
+                   "        '1:word:(split merge)' \\",
+                   "        '*:command:{_describe command commands}' ;;",
+                   "        '*:file:_files' ;;")),
+            (fish, ("complete -c wick -n __fish_use_subcommand -f -a embed -d "
+                    "'turn texts into vectors: embeddings'",
+                    "complete -c wick -n '__fish_seen_subcommand_from help' -f -a embed",
+                    "complete -c wick -n '__fish_seen_subcommand_from gguf; and not "
+                    "__fish_seen_subcommand_from split merge' -f -a 'split merge'"))):
+        for line in lines:
+            assert line in text.splitlines(), line
+    of_embed = [line for line in fish.splitlines() if "seen_subcommand_from embed'" in line]
+    for part in (" -l context -l ctx -s c -r -d ", " -l raw -d ", " -s o -r -d ",
+                 " -l pooling -r -f -a 'auto none mean cls last' -d "):
+        equal(sum(part in line for line in of_embed), 1)
+    for command, options in OPTIONS.items():
+        part = zsh.split(f"      {command}) _arguments -S")[1].split(";;")[0]
+        found = set(re.findall(r"^ {8}'--([a-z0-9-]+)\[", part, re.M))
+        assert set(options.split()) <= found, (command, found)
+        found = set(re.findall(f"seen_subcommand_from {command}' -l ([a-z0-9-]+)", fish))
+        assert set(options.split()) <= found, (command, found)
+
+
 def test_help():
     overview = succeeds("--help")
     for same in (["help"], ["-h"]):
