@@ -161,9 +161,10 @@ static void dense_convolution(wk_case *c, const wk_bench_sizes *s) {
     (void)wk_case_dense(c, 2, WICK_F32, WK_WINDOW_RANK, weight);
 }
 
-static void dense_rms_norm(wk_case *c, const wk_bench_sizes *s) {
+static void dense_norm(wk_case *c, const wk_bench_sizes *s) {
     dense_alike(c, s);
-    (void)wk_case_dense(c, 2, WICK_F32, 1, &s->n);
+    for (int i = 2; i < c->op.n_dst + c->op.n_src; i++)
+        (void)wk_case_dense(c, i, WICK_F32, 1, &s->n);
     c->op.p.norm.eps = 1e-5;
 }
 

@@ -636,8 +636,8 @@ def test_completion_of_zsh_and_fish():
                    "    'serve:answer OpenAI'\\''s API by HTTP'",
                    "        '--math[exact: everything in float32, the same bits for any chunk]"
                    ":word:(exact fast)' \\",
-                   "        '--strict[fail where the device has no kernel for an operation, instead "
-                   "of running it on the CPU]' \\",
+                   "        '--strict[fail where the device has no kernel for an operation, "
+                   "instead of running it on the CPU]' \\",
                    "        '1:word:(split merge)' \\",
                    "        '*:command:{_describe command commands}' ;;",
                    "        '*:file:_files' ;;")),
