@@ -34,8 +34,9 @@ if(WICK_MICROHTTPD)
 endif()
 
 if(server_source MATCHES microhttpd)
-    set(page_files served.html base.css chat.css icon.svg theme.js served.js chat_list.js chats.js
-        code.js dom.js format.js markdown.js prompt_field.js question.js remember.js)
+    set(page_files served.html base.css chat.css icon.svg theme.js served.js calls.js chat_list.js
+        chats.js code.js dom.js format.js markdown.js passages.js prompt_field.js question.js
+        remember.js sandbox.js search_panel.js sheet.js tool_panel.js tools.js)
     list(TRANSFORM page_files PREPEND ${PROJECT_SOURCE_DIR}/web/demo/)
     add_custom_command(OUTPUT ${page_source}
         COMMAND ${CMAKE_COMMAND} -D "INPUTS=${page_files}" -D OUTPUT=${page_source}

@@ -7,9 +7,9 @@ import { startStaticServer } from "./static_server.mjs";
 
 const folder = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-/** As the pages have it, too: models come from anywhere. */
-const POLICY =
-  "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self' https:";
+/** As the chat has it, too: models come from anywhere; the script is that of demo/sandbox.js. */
+const POLICY = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval' "
+  + "'sha256-+5outv9KRKmqvxUdMbQSM8s4iUpB+vQGj9TJjhuCLrA='; worker-src 'self' blob:; connect-src 'self' https:";
 
 /** {base, close} of a server of the demo; port 0: one that is free. */
 export const startDemoServer = (options = {}) => startStaticServer({

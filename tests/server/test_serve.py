@@ -8,6 +8,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -795,7 +796,13 @@ def test_keys():
         status, headers, page = server.ask("/")
         equal((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
         assert b'src="served.js"' in page, page
-        equal(server.ask("/served.js")[1]["Content-Type"], "text/javascript")
+        scripts = ["served.js"]  # with all that they import
+        for name in scripts:
+            status, headers, text = server.ask(f"/{name}")
+            equal((name, status, headers["Content-Type"]), (name, 200, "text/javascript"))
+            scripts += [found for found in re.findall(r'from "./([a-z_]+[.]js)"', text.decode())
+                        if found not in scripts]
+        assert "sandbox.js" in scripts, scripts
         equal(server.ask("/nothing.js")[0], 401)
         for headers in ({"Authorization": "Bearer secret"}, {"x-api-key": "other"}):
             server.get("/v1/models", headers=headers)

@@ -5,6 +5,7 @@ import { Chats, newChat, type Chat } from "./chats.js";
 import { Conversation } from "./conversation.js";
 import { announce, byId, fillFacts, make } from "./dom.js";
 import { describeDevice, deviceFacts } from "./device.js";
+import { TabEmbedder } from "./embedder.js";
 import { formatBytes, formatCount, nameOfUrl } from "./format.js";
 import { Host } from "./host.js";
 import type { Choice } from "./host.js";
@@ -15,8 +16,10 @@ import { Picker } from "./picker.js";
 import { describeProblem } from "./problems.js";
 import { PromptField } from "./prompt_field.js";
 import { remember, rememberedValue } from "./remember.js";
+import { SearchPanel } from "./search_panel.js";
 import { SettingsPanel } from "./settings.js";
 import type { Settings } from "./settings.js";
+import { ToolPanel } from "./tool_panel.js";
 
 type View = "models" | "loading" | "chat";
 
@@ -26,6 +29,9 @@ const chats = new Chats();
 const conversation = new Conversation(host, () => settings.settings, chats,
   { onBusy: showBusy, onFigures: showFigures, onEdit });
 const prompt = new PromptField(submit);
+const toolPanel = new ToolPanel(() => conversation.chat, () => {
+  if (chats.get(conversation.chat.id)) chats.save(conversation.chat);
+});
 const LAST = "wick-last-model";
 let view: View = "models";
 
@@ -86,6 +92,7 @@ async function beginChat(chat?: Chat): Promise<void> {
     ? "It runs on this device, and can be wrong."
     : "This model is not trained for conversations: it continues a text that you begin.";
   byId("prompt-label").textContent = canChat ? "Your message" : "The beginning of a text";
+  byId("tools-button").hidden = !canChat; // a text that goes on calls none
   prompt.placeholder = canChat ? `Message ${choice.name}` : "Begin a text";
   const suggestions = choice.suggestions ?? (canChat ? [] : ["Once upon a time"]);
   byId("suggestions").replaceChildren(...suggestions.map((text) => make("button",
@@ -118,7 +125,14 @@ async function openChat(chat?: Chat): Promise<void> {
   await showMemory();
 }
 
+/** What the search found, as the next message. */
+function usePassages(text: string): void {
+  prompt.text = text;
+  prompt.focus();
+}
+
 function showEmpty(): void {
+  toolPanel.count();
   byId("welcome").hidden = !conversation.isEmpty;
 }
 
@@ -236,6 +250,7 @@ const picker = new Picker((choice) => void choose(choice), takesFiles);
 const kept = new KeptModels((choice) => void choose(choice));
 new ChatList(chats, { current: () => conversation.chat, onOpen: (chat) => void openChat(chat),
   onRemoved: () => void openChat(newChat()) });
+new SearchPanel(new TabEmbedder(host, () => settings.settings), usePassages);
 byId("model-button").addEventListener("click", showModels);
 byId("models-back").addEventListener("click", showChat);
 byId("device-button").addEventListener("click", () => void openDevice());

@@ -3,8 +3,10 @@ import { remember, remembered, rememberedValue } from "./remember.js";
 
 /**
  * @typedef {{ role: "user" | "assistant", content: string, reasoning?: string, figures?: string,
- *             note?: string }} Message
- * @typedef {{ id: string, title: string, date: number, messages: Message[] }} Chat
+ *             note?: string, calls?: import("./calls.js").Call[] }} Message
+ * calls: of tools, answered between this message and the next.
+ * @typedef {{ id: string, title: string, date: number, messages: Message[], toolsOff?: string[] }} Chat
+ * toolsOff: the names of the tools that it does not use.
  */
 
 const KEY = "wick-chats", CURRENT = "wick-current-chat";
@@ -52,13 +54,14 @@ export class Chats {
   }
 }
 
-/** One that has not been saved; messages: those it begins with. @param {Message[]} messages @returns {Chat} */
-export const newChat = (messages = []) => ({ id: `${Date.now()}-${Math.random()}`,
-  title: messages[0] ? titleOf(messages[0].content) : "", date: Date.now(), messages });
+/** One that has not been saved; messages: those it begins with. @param {Message[]} messages @param {string[]} toolsOff @returns {Chat} */
+export const newChat = (messages = [], toolsOff = []) => ({ id: `${Date.now()}-${Math.random()}`,
+  title: messages[0] ? titleOf(messages[0].content) : "", date: Date.now(), messages, toolsOff });
 
 /** Of its first question. @param {string} text */
 export const titleOf = (text) => text.trim().split("\n")[0]?.slice(0, 60) || "Chat";
 
 /** As a file that people read. @param {Chat} chat */
-export const asMarkdown = ({ title, messages }) => [`# ${title}`, ...messages.map(({ role, content }) =>
-  `**${role === "user" ? "You" : "Model"}:** ${content}`)].join("\n\n");
+export const asMarkdown = ({ title, messages }) => [`# ${title}`, ...messages.map(({ role, content, calls = [] }) =>
+  [`**${role === "user" ? "You" : "Model"}:** ${content}`, ...calls.map(({ name, given, result = "" }) =>
+    `**${name}** ${given}: ${result}`)].join("\n\n"))].join("\n\n");

@@ -1,6 +1,7 @@
 /** A conversation with the model that is open: asking, answering, stopping, trying again, and
  * keeping it. */
 import type { ChatMessage, EndReason, Generation, Token } from "libwick";
+import { answerCall, asPlain, asSent, describeCalls, describeTools, MOST_ROUNDS } from "./calls.js";
 import { newChat, titleOf, type Chat, type Chats, type Message } from "./chats.js";
 import { announce, byId } from "./dom.js";
 import { formatCount, formatRate, formatTime } from "./format.js";
@@ -9,6 +10,7 @@ import { describeProblem, isCancelled } from "./problems.js";
 import { generateOptions } from "./settings.js";
 import type { Settings } from "./settings.js";
 import { makeQuestion } from "./question.js";
+import { asFunctions, toolsOf, type Tool } from "./tools.js";
 import { AnswerView, type AnyToken } from "./turn.js";
 
 const NOTES: Partial<Record<EndReason, string>> = {
@@ -18,7 +20,8 @@ const NOTES: Partial<Record<EndReason, string>> = {
 
 interface Turn {
   prompt: string;
-  answer: AnswerView;
+  /** More than one where the model called tools: each but the last with the calls that it made. */
+  answers: AnswerView[];
   elements: HTMLElement[];
   /** The prompt had no answer, so it does not belong to the conversation. */
   isVoid: boolean;
@@ -112,7 +115,10 @@ export class Conversation {
     let turn: Turn | undefined;
     for (const message of chat.messages) {
       if (message.role === "user") turn = this.#add(message.content, this.#host.opened!.canChat);
-      else turn?.answer.restore(message);
+      else if (turn) {
+        const isFirst = turn.answers[0]!.text === "" && turn.answers[0]!.calls.length === 0;
+        (isFirst ? turn.answers[0]! : this.#addAnswer(turn)).restore(message);
+      }
     }
     this.#scroll.scrollTop = this.#scroll.scrollHeight;
   }
@@ -125,25 +131,33 @@ export class Conversation {
 
   /** A turn whose answer is still to come. */
   #add(prompt: string, canChat: boolean): Turn {
-    const answer = new AnswerView(canChat ? undefined : prompt, () => void this.#retry(turn));
-    const elements = canChat
-      ? [makeQuestion(prompt, () => void this.#edit(turn)), answer.element] : [answer.element];
-    const turn: Turn = { prompt, answer, elements, isVoid: false };
+    const turn: Turn = { prompt, answers: [], elements: [], isVoid: false };
+    if (canChat) turn.elements.push(makeQuestion(prompt, () => void this.#edit(turn)));
+    this.#log.append(...turn.elements);
     this.#turns.push(turn);
-    this.#log.append(...elements);
+    this.#addAnswer(turn, canChat ? undefined : prompt);
     return turn;
+  }
+
+  #addAnswer(turn: Turn, given?: string): AnswerView {
+    const answer = new AnswerView(given, () => void this.#retry(turn));
+    turn.answers.push(answer);
+    turn.elements.push(answer.element);
+    this.#log.append(answer.element);
+    return answer;
   }
 
   async #edit(turn: Turn): Promise<void> {
     if (this.#running) return;
-    await this.open(newChat(this.#kept(this.#turns.indexOf(turn))));
+    await this.open(newChat(this.#kept(this.#turns.indexOf(turn)), this.#chat.toolsOff));
     this.#events.onEdit(turn.prompt);
   }
 
   /** The first turns that have answers, as they are kept. */
   #kept(n = this.#turns.length): Message[] {
     return this.#turns.slice(0, n).filter(({ isVoid }) => !isVoid)
-      .flatMap(({ prompt, answer }) => [{ role: "user", content: prompt }, answer.message]);
+      .flatMap(({ prompt, answers }) =>
+        [{ role: "user", content: prompt }, ...answers.map(({ message }) => message)]);
   }
 
   #keep(): void {
@@ -160,37 +174,60 @@ export class Conversation {
     await this.send(turn.prompt);
   }
 
-  async #begin(signal: AbortSignal): Promise<Generation<AnyToken>> {
+  async #begin(tools: Tool[], signal: AbortSignal): Promise<Generation<AnyToken>> {
     const settings = this.#settings();
-    const { session: coming, canChat } = this.#host.opened!;
+    const { session: coming, canChat, knowsTools } = this.#host.opened!;
     const options = { ...generateOptions(settings), signal };
     const session = await coming;
-    if (canChat) return session.chat(this.#messages(settings), options);
-    await session.reset();
-    return session.generate(this.#textToRead(), options);
+    if (!canChat) {
+      await session.reset();
+      return session.generate(this.#textToRead(), options);
+    }
+    const isNative = tools.length > 0 && knowsTools;
+    return session.chat(this.#messages(settings, tools),
+      { ...options, ...(isNative && { tools: asFunctions(tools) }) });
   }
 
-  #messages({ systemPrompt }: Settings): ChatMessage[] {
-    const system = systemPrompt.trim();
+  #messages({ systemPrompt }: Settings, tools: Tool[]): ChatMessage[] {
+    const { knowsTools } = this.#host.opened!;
+    const told = knowsTools || tools.length === 0 ? "" : describeTools(tools);
+    const system = [systemPrompt.trim(), told].filter((text) => text !== "").join("\n\n");
     const messages: ChatMessage[] = system === "" ? [] : [{ role: "system", content: system }];
-    const turns = this.#taken();
-    turns.forEach(({ prompt, answer }, i) => {
+    for (const { prompt, answers } of this.#taken()) {
       messages.push({ role: "user", content: prompt });
-      if (i < turns.length - 1)
-        messages.push({ role: "assistant", content: answer.content });
-    });
+      // The last one is still to come.
+      for (const { message } of answers.filter(({ text, calls }) => text !== "" || calls.length > 0))
+        messages.push(...knowsTools ? asSent(message, true) : asPlain(message));
+    }
     return messages;
   }
 
+  /** An answer, with the calls of tools that come before it. */
   async #generate(turn: Turn): Promise<void> {
-    const { answer } = turn;
-    const pace = new Pace();
     this.#controller = new AbortController();
     this.#events.onBusy(true);
     announce("The model is answering.");
+    const { signal } = this.#controller;
+    // At last the answer comes without tools.
+    for (let round = 0; await this.#answer(turn, round < MOST_ROUNDS ? this.#tools : [], signal);
+      round++) this.#addAnswer(turn);
+    this.#running = undefined;
+    this.#controller = undefined;
+    this.#events.onBusy(false);
+  }
+
+  get #tools(): Tool[] {
+    return this.#host.opened?.canChat ? toolsOf(this.#chat) : [];
+  }
+
+  /** The last answer of a turn. True: it has called tools, and goes on with their results. */
+  async #answer(turn: Turn, tools: Tool[], signal: AbortSignal): Promise<boolean> {
+    const answer = turn.answers.at(-1)!;
+    const pace = new Pace();
     let note = "";
+    answer.takesCalls = tools.length > 0;
     try {
-      const generation = await this.#begin(this.#controller.signal);
+      const generation = await this.#begin(tools, signal);
       for await (const token of generation) {
         pace.count(token);
         this.#show(answer, token);
@@ -198,23 +235,33 @@ export class Conversation {
       }
       note = NOTES[generation.reason ?? "none"] ?? (generation.leftOut === 0 ? ""
         : "The oldest turns have no room in the context: the model does not see them.");
+      answer.takeTextAsCalls(tools.map(({ name }) => name));
+      await this.#answerCalls(answer, tools, signal);
     } catch (reason) {
-      turn.isVoid = answer.text === "";
-      if (!isCancelled(reason)) note = Object.values(describeProblem(reason)).join(" ").trim();
-      else if (turn.isVoid) note = "Stopped before the first word.";
-    } finally {
-      this.#running = undefined;
-      this.#controller = undefined;
-      answer.finish(pace.describe(), note);
-      this.#keep();
-      announce([answer.text, note].join(" "));
-      this.#events.onBusy(false);
+      turn.isVoid = answer.text === "" && turn.answers.length === 1;
+      if (!isCancelled(reason) && !signal.aborted)
+        note = Object.values(describeProblem(reason)).join(" ").trim();
+      else if (answer.text === "") note = "Stopped before the first word.";
+    }
+    answer.finish(pace.describe(), note);
+    this.#keep();
+    announce([answer.calls.length > 0 ? describeCalls(answer.calls) : answer.text, note].join(" "));
+    return answer.calls.length > 0 && !signal.aborted;
+  }
+
+  async #answerCalls(answer: AnswerView, tools: Tool[], signal: AbortSignal): Promise<void> {
+    if (answer.calls.length === 0) return;
+    const cards = answer.showCalls();
+    this.#scroll.scrollTop = this.#scroll.scrollHeight;
+    for (const [i, call] of answer.calls.entries()) {
+      await answerCall(call, tools, cards[i]!.element, signal);
+      cards[i]!.draw();
     }
   }
 
   /** Everything so far: prompts, what was made of them, and the last prompt. */
   #textToRead(): string {
-    return this.#taken().map(({ prompt, answer }) => prompt + answer.text).join("");
+    return this.#taken().map(({ prompt, answers }) => prompt + answers[0]!.text).join("");
   }
 
   #taken(): Turn[] {

@@ -3,6 +3,7 @@ import { Wick, WickError } from "libwick";
 import type { Capabilities, Model, ModelSource, Preflight, Progress, Session } from "libwick";
 import { compareSettings, contextOptions } from "./settings.js";
 import type { Settings } from "./settings.js";
+import { asFunctions } from "./tools.js";
 
 /** A model that the visitor can open. */
 export interface Choice {
@@ -35,6 +36,8 @@ interface Opened {
   session: Promise<Session>;
   /** It has a template for conversations; else it goes on with a text. */
   canChat: boolean;
+  /** Its template says which tools there are. */
+  knowsTools: boolean;
   /** The visitor knows that it does not fit. */
   isForced: boolean;
 }
@@ -88,9 +91,10 @@ export class Host {
     try {
       if (choice.adapter) await model.addAdapter(choice.adapter);
       const canChat = await hasTemplate(model);
+      const knowsTools = canChat && await takesTools(model);
       const first = await model.session(session);
       this.#opened =
-        { choice, model, canChat, isForced: force, session: Promise.resolve(first) };
+        { choice, model, canChat, knowsTools, isForced: force, session: Promise.resolve(first) };
       this.#settings = settings;
     } catch (reason) {
       await model.close();
@@ -157,4 +161,14 @@ async function hasTemplate(model: Model): Promise<boolean> {
     if (reason instanceof WickError && reason.code === "NOT_FOUND") return false;
     throw reason;
   }
+}
+
+/** Tools make a difference to what the model reads. */
+async function takesTools(model: Model): Promise<boolean> {
+  const messages = [{ role: "user", content: "Hello" }];
+  const tools = asFunctions([{ name: "get", description: "", code: "",
+    parameters: { type: "object", properties: {} } }]);
+  const [without, withTools] = await Promise.all(
+    [model.chatTokens(messages), model.chatTokens(messages, { tools })]);
+  return withTools.length !== without.length;
 }

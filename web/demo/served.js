@@ -2,6 +2,7 @@
  * The page of `wick serve`: chats with the server's model by its own API. The command has this file
  * and those that it imports inside, as they are here: nothing builds them.
  */
+import { answerCall, asSent, describeCalls, makeCallCard, MOST_ROUNDS } from "./calls.js";
 import { ChatList } from "./chat_list.js";
 import { Chats, newChat, titleOf } from "./chats.js";
 import { announce, byId, copyText, make, makeTool } from "./dom.js";
@@ -10,10 +11,19 @@ import { renderMarkdown } from "./markdown.js";
 import { PromptField } from "./prompt_field.js";
 import { makeQuestion } from "./question.js";
 import { remember, remembered, rememberedValue } from "./remember.js";
+import { SearchPanel } from "./search_panel.js";
+import { ToolPanel } from "./tool_panel.js";
+import { asFunctions, toolsOf } from "./tools.js";
 
-/** @typedef {import("./chats.js").Message} Message */
+/**
+ * @typedef {import("./chats.js").Message} Message
+ * @typedef {import("./calls.js").Call} Call
+ * @typedef {{ id: string, status?: { value: string } }} Listed
+ * status: of a server of several models: loaded, loading or unloaded.
+ */
 
-const SETTINGS = "wick-server-settings", KEY = "wick-server-key";
+const SETTINGS = "wick-server-settings", KEY = "wick-server-key", MODEL = "wick-server-model";
+const LOADING = 300; // milliseconds until the server is asked again whether it has loaded a model
 const NUMBERS = ["temperature", "top_p", "max_tokens", "seed"];
 
 const chats = new Chats();
@@ -26,7 +36,8 @@ const log = byId("log"), scroll = byId("scroll");
 let chat = newChat();
 /** @type {AbortController | undefined} */
 let running;
-
+/** The server's. @type {Listed[]} */
+let models = [];
 
 // --- Settings ---
 
@@ -79,19 +90,74 @@ async function ask(path, init = {}) {
   throw new Error(said ?? `The server answers ${response.status}`);
 }
 
+/** What the server has; the one that was chosen stays so. */
 async function showModels() {
   try {
-    /** @type {{ data: { id: string }[] }} */
-    const { data } = await (await ask("v1/models")).json();
-    model.replaceChildren(...data.map(({ id }) => make("option", { value: id }, id)));
-    model.disabled = data.length < 2;
-    const name = model.value;
-    document.title = `${name} · Wick`;
-    byId("welcome-title").textContent = `Ask ${name}`;
-    showFigures("");
+    models = (await (await ask("v1/models")).json()).data;
+    const chosen = model.value || remembered(MODEL);
+    model.replaceChildren(...models.map(({ id }) => make("option", { value: id, selected: id === chosen })));
+    model.disabled = models.length < 2;
+    showModel();
+    showFigures(models.length === 0 ? "The server has no model." : "");
   } catch (reason) {
     showFigures(asSentence(/** @type {Error} */ (reason).message));
   }
+}
+
+const stateOf = () => models.find(({ id }) => id === model.value)?.status?.value;
+
+/** The one that is chosen, and what can be done with it where there are several. */
+function showModel() {
+  const name = model.value, state = stateOf(), button = byId("load-model");
+  document.title = name === "" ? "Wick" : `${name} · Wick`;
+  byId("welcome-title").textContent = name === "" ? "No model" : `Ask ${name}`;
+  button.hidden = state === undefined;
+  /** @type {HTMLButtonElement} */ (button).disabled = state === "loading";
+  button.textContent = state === "loaded" ? "Unload" : state === "loading" ? "Loading …" : "Load";
+  button.setAttribute("aria-label", `${button.textContent} ${name}`);
+  models.forEach(({ id, status }, i) => {
+    const isOther = status?.value === "loaded" && id !== name;
+    /** @type {HTMLOptionElement} */ (model.options[i]).textContent = isOther ? `${id} (loaded)` : id;
+  });
+}
+
+/** Loads the model that is chosen, or makes it give its memory back. */
+async function loadOrUnload() {
+  const name = model.value, isLoaded = stateOf() === "loaded";
+  try {
+    await ask(`models/${isLoaded ? "unload" : "load"}`, { method: "POST", body: JSON.stringify({ model: name }) });
+    for (;;) {
+      await showModels();
+      if (models.find(({ id }) => id === name)?.status?.value !== "loading") break;
+      await new Promise((resolve) => setTimeout(resolve, LOADING));
+    }
+    const isNow = models.find(({ id }) => id === name)?.status?.value === "loaded";
+    if (!isLoaded && !isNow) throw new Error(`The server cannot load ${name}: its log says why`);
+    announce(`${name} is ${isNow ? "loaded" : "unloaded"}.`);
+  } catch (reason) {
+    showFigures(asSentence(/** @type {Error} */ (reason).message));
+  }
+}
+
+/** Vectors by a model of the server's. */
+const embedder = {
+  element: make("div", {}, make("label", { for: "search-model" }, "Model for embeddings"),
+    make("select", { id: "search-model" })),
+  get name() {
+    return /** @type {HTMLSelectElement} */ (byId("search-model")).value;
+  },
+  /** @param {string[]} input @returns {Promise<number[][]>} */
+  async embed(input) {
+    const response = await ask("v1/embeddings",
+      { method: "POST", body: JSON.stringify({ model: this.name, input }) });
+    return (await response.json()).data.map((/** @type {{ embedding: number[] }} */ { embedding }) => embedding);
+  },
+};
+
+function showEmbedders() {
+  const chosen = embedder.name || model.value;
+  byId("search-model").replaceChildren(...models.map(({ id }) =>
+    make("option", { value: id, selected: id === chosen }, id)));
 }
 
 /**
@@ -124,8 +190,11 @@ function makeAnswer(message) {
   const body = make("div", { class: "body" }), note = make("p", { class: "notice", hidden: true });
   const figures = make("span", { class: "figures muted" });
   const copy = makeTool("Copy", "copy", () => void copyText(copy, message.content));
+  const calls = make("div");
+  /** @type {{ element: HTMLElement, draw(): void }[]} */
+  const cards = [];
   const element = make("article", { class: "turn answer", "aria-label": "Answer" }, thinking, body,
-    note, make("div", { class: "turn-tools" }, copy,
+    calls, note, make("div", { class: "turn-tools" }, copy,
       makeTool("Try again", "retry", () => void retry(), "retry"), figures));
   const draw = () => {
     const reasoning = (message.reasoning ?? "").trim();
@@ -133,12 +202,17 @@ function makeAnswer(message) {
     /** @type {HTMLElement} */ (thinking.lastElementChild).textContent = reasoning;
     if (message.content !== "") thinking.open = false;
     renderMarkdown(body, message.content);
+    for (const call of (message.calls ?? []).slice(cards.length)) {
+      const card = makeCallCard(call);
+      cards.push(card);
+      calls.append(card.element);
+    }
     note.textContent = message.note ?? "";
     note.hidden = !message.note;
     figures.textContent = message.figures ?? "";
   };
   draw();
-  return { element, draw };
+  return { element, draw, cards };
 }
 
 function showChat() {
@@ -149,8 +223,8 @@ function showChat() {
   scroll.scrollTop = scroll.scrollHeight;
 }
 
-function save() {
-  if (!chats.save(chat)) announce("The browser has no room to keep this chat.");
+function save(kept = chat) {
+  if (!chats.save(kept)) announce("The browser has no room to keep this chat.");
 }
 
 // --- Asking ---
@@ -167,7 +241,7 @@ async function send(text) {
 
 async function retry() {
   if (running || chat.messages.at(-1)?.role !== "assistant") return;
-  chat.messages.pop();
+  while (chat.messages.at(-1)?.role === "assistant") chat.messages.pop();
   showChat();
   await answer();
 }
@@ -176,7 +250,7 @@ async function retry() {
 function edit(at) {
   if (running) return;
   const text = chat.messages[at]?.content ?? "";
-  open(newChat(structuredClone(chat.messages.slice(0, at))));
+  open(newChat(structuredClone(chat.messages.slice(0, at)), chat.toolsOff));
   prompt.text = text;
 }
 
@@ -193,50 +267,83 @@ const showFigures = (text) => {
   byId("figures").textContent = text;
 };
 
-/** The answer to the last question; what there is of it stays where it ends early. */
+/** The answer to the last question, with the calls of tools that come before it. */
 async function answer() {
+  const own = chat, controller = new AbortController();
+  running = controller;
+  showBusy(true);
+  announce("The model is answering.");
+  // At last the answer comes without tools.
+  for (let round = 0; await answerOnce(own, round < MOST_ROUNDS ? toolsOf(own) : [], controller.signal);)
+    round++;
+  running = undefined;
+  showBusy(false);
+  if (stateOf() !== undefined) void showModels();
+}
+
+/**
+ * One message of the model's; what there is of it stays where it ends early. True: it has called
+ * tools, and goes on with their results.
+ * @param {import("./chats.js").Chat} own @param {import("./tools.js").Tool[]} tools @param {AbortSignal} signal
+ */
+async function answerOnce(own, tools, signal) {
   const { system } = settings();
-  const own = chat;
   const messages = [...(system ? [{ role: "system", content: system }] : []),
-    ...own.messages.map(({ role, content }) => ({ role, content }))];
+    ...own.messages.flatMap((message) => asSent(message))];
   /** @type {Message} */
   const message = { role: "assistant", content: "" };
-  const { element, draw } = makeAnswer(message);
+  const { element, draw, cards } = makeAnswer(message);
   element.classList.add("busy");
   log.append(element);
   scroll.scrollTop = scroll.scrollHeight;
-  running = new AbortController();
-  showBusy(true);
-  announce("The model is answering.");
   try {
-    await receive(message, messages, running.signal, draw);
+    await receive(message, messages, tools, signal, draw);
+    draw();
+    for (const [i, call] of (message.calls ?? []).entries()) {
+      const card = /** @type {{ element: HTMLElement, draw(): void }} */ (cards[i]);
+      scroll.scrollTop = scroll.scrollHeight;
+      await answerCall(call, tools, card.element, signal);
+      card.draw();
+    }
   } catch (reason) {
     const { name, message: why } = /** @type {Error} */ (reason);
     if (name !== "AbortError") message.note = asSentence(why);
-  } finally {
-    running = undefined;
-    element.classList.remove("busy");
-    if (message.content !== "" || message.reasoning || message.note) own.messages.push(message);
-    draw();
-    if (message.content !== "") save();
-    announce(message.note ?? message.content);
-    showBusy(false);
   }
+  element.classList.remove("busy");
+  const { content, reasoning, note, calls = [] } = message;
+  if (content !== "" || reasoning || note || calls.length > 0) own.messages.push(message);
+  draw();
+  if (content !== "" || calls.length > 0) save(own);
+  announce([content, describeCalls(calls), note].filter((text) => text).join(" "));
+  return calls.length > 0 && !signal.aborted;
 }
 
-/** @param {Message} message @param {object[]} messages @param {AbortSignal} signal @param {() => void} draw */
-async function receive(message, messages, signal, draw) {
+/**
+ * @param {Message} message @param {object[]} messages @param {import("./tools.js").Tool[]} tools
+ * @param {AbortSignal} signal @param {() => void} draw
+ */
+async function receive(message, messages, tools, signal, draw) {
   const begun = performance.now();
   const response = await ask("v1/chat/completions", { method: "POST", signal,
     body: JSON.stringify({ model: model.value, messages, stream: true,
-      stream_options: { include_usage: true }, ...options() }) });
+      stream_options: { include_usage: true }, ...(tools.length > 0 && { tools: asFunctions(tools) }),
+      ...options() }) });
+  /** Their arguments come in parts. @type {Call[]} */
+  const calls = [];
   let first = 0, n = 0, isDue = false;
   for await (const { choices: [choice], usage, timings } of eventsOf(response)) {
-    const { content, reasoning_content: reasoning } = choice?.delta ?? {};
+    const { content, reasoning_content: reasoning, tool_calls: parts = [] } = choice?.delta ?? {};
+    for (const { index, function: { name = "", arguments: given = "" } } of parts) {
+      const call = calls[index] ??= { name: "", given: "" };
+      call.name += name;
+      call.given += given;
+    }
     if (content) message.content += content;
     if (reasoning) message.reasoning = (message.reasoning ?? "") + reasoning;
-    if (content || reasoning) first ||= performance.now();
-    if (content || reasoning) n++;
+    if (content || reasoning || parts.length > 0) {
+      first ||= performance.now();
+      n++;
+    }
     if (choice?.finish_reason === "length") message.note = "The longest answer that is allowed ends here.";
     if (usage) message.figures = describeUsage(usage, timings, first - begun);
     else if (n > 1) showFigures(`${formatRate((n - 1) / (performance.now() - first) * 1000)} tokens/s`);
@@ -249,6 +356,7 @@ async function receive(message, messages, signal, draw) {
       if (isAtEnd) scroll.scrollTop = scroll.scrollHeight;
     });
   }
+  if (calls.length > 0) message.calls = calls;
   showFigures("");
 }
 
@@ -273,6 +381,7 @@ function open(next) {
   running?.abort();
   chat = next;
   showChat();
+  toolPanel.count();
   prompt.focus();
 }
 
@@ -323,8 +432,22 @@ new ChatList(chats, { current: () => chat, onOpen: open, onRemoved: () => {
   running?.abort();
   chat = newChat();
   showChat();
+  toolPanel.count();
 } });
+byId("load-model").addEventListener("click", () => void loadOrUnload());
+model.addEventListener("change", () => {
+  remember(MODEL, model.value);
+  showModel();
+});
+new SearchPanel(embedder, (text) => {
+  prompt.text = text;
+  prompt.focus();
+});
+byId("search-button").addEventListener("click", showEmbedders);
 chat = chats.current() ?? chat;
+const toolPanel = new ToolPanel(() => chat, () => {
+  if (chats.get(chat.id)) save();
+});
 showChat();
 void showModels();
 prompt.focus();

@@ -1,5 +1,6 @@
 /** An answer on the page, which grows. */
 import type { AnswerSpan, Token } from "libwick";
+import { callsIn, makeCallCard, type Call } from "./calls.js";
 import type { Message } from "./chats.js";
 import { copyText, make, makeTool } from "./dom.js";
 import { renderMarkdown } from "./markdown.js";
@@ -16,6 +17,10 @@ export class AnswerView {
   readonly #note = make("p", { class: "notice", hidden: true });
   readonly #tools = make("div", { class: "turn-tools" });
   readonly #given: string | undefined;
+  readonly #callList = make("div");
+  /** Of tools, which it makes where takesCalls is set. */
+  readonly calls: Call[] = [];
+  takesCalls = false;
   #text = "";
   #reasoning = "";
   #content = "";
@@ -29,7 +34,7 @@ export class AnswerView {
     this.#tools.append(copy, makeTool("Try again", "retry", onRetry, "retry"));
     const label = given === undefined ? "Answer" : "Text";
     this.element = make("article", { class: "turn answer busy", "aria-label": label },
-      this.#thinking, this.#body, this.#note, this.#tools);
+      this.#thinking, this.#body, this.#callList, this.#note, this.#tools);
     this.#draw();
   }
 
@@ -46,7 +51,9 @@ export class AnswerView {
   add({ text, spans = [] }: Pick<AnyToken, "text" | "spans">): void {
     this.#text += text;
     for (const { kind, text, tag = "" } of spans) {
-      if (kind === "reasoning") this.#reasoning += text;
+      const calls = kind === "call" && this.takesCalls ? callsIn(text) : undefined;
+      if (calls) this.calls.push(...calls);
+      else if (kind === "reasoning") this.#reasoning += text;
       else this.#content += tag + text;
     }
     if (this.#isDue) return;
@@ -57,15 +64,32 @@ export class AnswerView {
     });
   }
 
+  /** All of its text is a call of one of these tools: of a model whose template knows none. */
+  takeTextAsCalls(names: string[]): void {
+    const calls = this.calls.length === 0 ? callsIn(this.content) ?? [] : [];
+    if (!this.takesCalls || !calls.every(({ name }) => names.includes(name))) return;
+    this.calls.push(...calls);
+    if (calls.length > 0) this.#content = "";
+  }
+
+  /** The cards of its calls. */
+  showCalls(): ReturnType<typeof makeCallCard>[] {
+    const cards = this.calls.map(makeCallCard);
+    this.#callList.replaceChildren(...cards.map(({ element }) => element));
+    return cards;
+  }
+
   /** As it is kept. */
   get message(): Message {
     const isText = this.#given !== undefined, reasoning = this.#reasoning.trim();
     return { role: "assistant", content: isText ? this.#text : this.content,
-      ...(reasoning !== "" && { reasoning }), ...this.#ending };
+      ...(reasoning !== "" && { reasoning }),
+      ...(this.calls.length > 0 && { calls: this.calls }), ...this.#ending };
   }
 
   /** One that was kept. */
-  restore({ content, reasoning = "", figures = "", note = "" }: Message): void {
+  restore({ content, reasoning = "", figures = "", note = "", calls = [] }: Message): void {
+    this.calls.push(...calls);
     this.#text = this.#content = content;
     this.#reasoning = reasoning;
     this.finish(figures, note);
@@ -75,6 +99,7 @@ export class AnswerView {
   finish(figures: string, note: string): void {
     this.#ending = { ...(figures !== "" && { figures }), ...(note !== "" && { note }) };
     this.#draw();
+    this.showCalls();
     this.element.classList.remove("busy");
     this.#thinking.open = false;
     this.#note.hidden = note === "";
