@@ -91,9 +91,10 @@ static void check(large *l) {
     for (int i = 0; i < l->op.n_dst + l->op.n_src; i++) free(l->buffers[i].data);
 }
 
-static void check_rows(wk_opcode code, int n_src, int64_t stride) {
+static void check_rows(wk_opcode code, int n_src, int64_t stride, bool is_log) {
     large l = {.op.code = code};
     if (code == WK_OP_RMS_NORM || code == WK_OP_LAYER_NORM) l.op.p.norm.eps = 1e-5F;
+    if (code == WK_OP_SOFTMAX) l.op.p.softmax.is_log = is_log;
     if (code == WK_OP_UNARY) l.op.p.unary.fn = WK_UNARY_EXP;
     for (int i = 0; i <= n_src; i++) add(&l, WICK_F32, COLUMNS, stride);
     for (int i = 2; i <= n_src && code != WK_OP_BINARY; i++) { /* weights and biases */
@@ -109,13 +110,14 @@ static void test_rows(void **state) {
     (void)state;
     static const int64_t strides[] = {COLUMNS, ALIGNED};
     for (int i = 0; i < 2; i++) {
-        check_rows(WK_OP_UNARY, 1, strides[i]);
-        check_rows(WK_OP_BINARY, 2, strides[i]);
-        check_rows(WK_OP_COPY, 1, strides[i]);
-        check_rows(WK_OP_SOFTMAX, 1, strides[i]);
-        check_rows(WK_OP_RMS_NORM, 2, strides[i]);
-        check_rows(WK_OP_LAYER_NORM, 3, strides[i]);
-        check_rows(WK_OP_CUMULATE, 1, strides[i]);
+        check_rows(WK_OP_UNARY, 1, strides[i], false);
+        check_rows(WK_OP_BINARY, 2, strides[i], false);
+        check_rows(WK_OP_COPY, 1, strides[i], false);
+        check_rows(WK_OP_SOFTMAX, 1, strides[i], false);
+        check_rows(WK_OP_SOFTMAX, 1, strides[i], true);
+        check_rows(WK_OP_RMS_NORM, 2, strides[i], false);
+        check_rows(WK_OP_LAYER_NORM, 3, strides[i], false);
+        check_rows(WK_OP_CUMULATE, 1, strides[i], false);
     }
 }
 

@@ -60,20 +60,38 @@ static const float *load_row(const wk_cpu_run *run, int operand, int64_t index) 
     return room;
 }
 
-/* Where the result's row is to be computed, and what ends it. */
-static float *begin_row(const wk_cpu_run *run, int64_t index) {
+/* Where a row of the result is computed. */
+typedef struct row_result {
+    float *y;
+    float *kept;         /* what is read before the result is there: y, or room in the caches */
+    bool is_past_caches; /* each line of y is written past the caches */
+} row_result;
+
+static row_result begin_row(const wk_cpu_run *run, int64_t index) {
     const wk_view *const y = wk_dst(run->op, 0);
-    return has_float_rows(y) && !is_streamed(run->op) ? row_at(y, index) : row_room(run, 0);
+    float *const room = row_room(run, 0);
+    if (!has_float_rows(y)) return (row_result){room, room, false};
+    float *const row = row_at(y, index);
+    if (!is_streamed(run->op)) return (row_result){row, row, false};
+    const bool is_aligned = (uintptr_t)row % 64 == 0;
+    return (row_result){is_aligned ? row : room, room, is_aligned};
 }
 
-static void end_row(const wk_cpu_run *run, int64_t index) {
+static void end_row(const wk_cpu_run *run, const row_result *result, int64_t index) {
     const wk_view *const y = wk_dst(run->op, 0);
-    if (has_float_rows(y)) {
-        if (is_streamed(run->op))
-            stream_bytes(row_at(y, index), row_room(run, 0), (size_t)row_length(y) * sizeof(float));
-        return;
+    if (!has_float_rows(y)) {
+        store_run(row_at(y, index), y->stride[y->rank - 1], y->dtype, result->y, row_length(y));
+    } else if (is_streamed(run->op) && !result->is_past_caches) {
+        stream_bytes(row_at(y, index), result->y, (size_t)row_length(y) * sizeof(float));
     }
-    store_run(row_at(y, index), y->stride[y->rank - 1], y->dtype, row_room(run, 0), row_length(y));
+}
+
+WK_INLINE void put_at(const row_result *to, int64_t i, int64_t n, v16 value) {
+    if (SIMD_STREAMS != 0 && to->is_past_caches && n - i >= 16) {
+        v16_stream(to->y + i, value);
+    } else {
+        store_at(to->y, i, n, value);
+    }
 }
 
 /* load_at of a row that is read once more, while memory is at work on the row after it. */
@@ -117,12 +135,13 @@ static double sum_of(const float *x, int64_t n) {
 
 /* --- Norms --- */
 
-static void rms_norm_row(float *y, const float *x, const float *weight, int64_t n, double eps) {
+static void rms_norm_row(const row_result *to, const float *x, const float *weight, int64_t n,
+                         double eps) {
     const double mean = (double)sum_of_squares(x, v16_zero(), n) / (double)n;
     const v16 factor = v16_set((float)(1 / sqrt(mean + eps)));
     for (int64_t i = 0; i < n; i += 16) {
         const v16 scaled = v16_mul(load_again(x, i, n), factor);
-        store_at(y, i, n, weight != NULL ? v16_mul(scaled, load_at(weight, i, n)) : scaled);
+        put_at(to, i, n, weight != NULL ? v16_mul(scaled, load_at(weight, i, n)) : scaled);
     }
 }
 
@@ -131,14 +150,16 @@ static void run_rms_norm(const wk_cpu_run *run, int phase, int64_t begin, int64_
     const wk_op *const op = run->op;
     const float *const weight = load_row(run, 2, 0);
     for (int64_t row = begin; row < end; row++) {
-        rms_norm_row(begin_row(run, row), load_row(run, 1, row), weight, row_length(wk_dst(op, 0)),
+        const row_result to = begin_row(run, row);
+        rms_norm_row(&to, load_row(run, 1, row), weight, row_length(wk_dst(op, 0)),
                      (double)op->p.norm.eps);
-        end_row(run, row);
+        end_row(run, &to, row);
     }
+    v16_stream_end();
 }
 
-static void layer_norm_row(float *y, const float *x, const float *weight, const float *bias,
-                           int64_t n, double eps) {
+static void layer_norm_row(const row_result *to, const float *x, const float *weight,
+                           const float *bias, int64_t n, double eps) {
     const v16 mean = v16_set((float)(sum_of(x, n) / (double)n));
     const double variance = (double)sum_of_squares(x, mean, n) / (double)n;
     const v16 factor = v16_set((float)(1 / sqrt(variance + eps)));
@@ -146,7 +167,7 @@ static void layer_norm_row(float *y, const float *x, const float *weight, const 
         v16 scaled = v16_mul(v16_sub(load_again(x, i, n), mean), factor);
         if (weight != NULL) scaled = v16_mul(scaled, load_at(weight, i, n));
         if (bias != NULL) scaled = v16_add(scaled, load_at(bias, i, n));
-        store_at(y, i, n, scaled);
+        put_at(to, i, n, scaled);
     }
 }
 
@@ -155,40 +176,67 @@ static void run_layer_norm(const wk_cpu_run *run, int phase, int64_t begin, int6
     const int64_t n = row_length(wk_dst(run->op, 0));
     const float *const weight = load_row(run, 2, 0), *const bias = load_row(run, 3, 0);
     for (int64_t row = begin; row < end; row++) {
-        layer_norm_row(begin_row(run, row), load_row(run, 1, row), weight, bias, n,
-                       (double)run->op->p.norm.eps);
-        end_row(run, row);
+        const row_result to = begin_row(run, row);
+        layer_norm_row(&to, load_row(run, 1, row), weight, bias, n, (double)run->op->p.norm.eps);
+        end_row(run, &to, row);
     }
+    v16_stream_end();
 }
 
 /* --- Softmax --- */
 
-static void softmax_row(float *y, const float *x, int64_t n, bool is_log) {
-    v16 most = v16_set(-INFINITY);
-    for (int64_t i = 0; i < n; i += 16)
-        most = v16_max(v16_fill_from(load_next(x, i, n), n - i, -INFINITY), most);
-    const v16 largest = v16_set(v16_largest(most));
+/* NaN is passed over. */
+static float largest_of(const float *x, int64_t n) {
+    v16 most[4];
+    for (int j = 0; j < 4; j++) most[j] = v16_set(-INFINITY);
+    int64_t i = 0;
+    for (; i + 64 <= n && SIMD_IS_SHORT == 0; i += 64)
+        for (int j = 0; j < 4; j++) most[j] = v16_max(load_next(x + i, 16 * j, 64), most[j]);
+    for (; i < n; i += 16)
+        most[0] = v16_max(v16_fill_from(load_next(x, i, n), n - i, -INFINITY), most[0]);
+    return v16_largest(v16_max(v16_max(most[0], most[1]), v16_max(most[2], most[3])));
+}
+
+/* e^(x - largest) of 16 lanes or, of the last ones, `left`, written to e unless it is NULL; 0 in
+ * the others. The row is `length` long. */
+WK_INLINE v16 exp_at(float *e, const float *x, int64_t length, v16 largest, int64_t left) {
+    wk_prefetch(x + length);
+    const v16 value = v16_exp(v16_sub(load_at(x, 0, left), largest));
+    if (e != NULL) store_at(e, 0, left, value);
+    return v16_fill_from(value, left, 0);
+}
+
+/* One sum of 16 lanes. */
+static float sum_of_exp(float *e, const float *x, int64_t n, v16 largest) {
     v16 sum = v16_zero();
-    for (int64_t i = 0; i < n; i += 16) {
-        const v16 e = v16_exp(v16_sub(load_again(x, i, n), largest));
-        if (!is_log) store_at(y, i, n, e); /* x may be y and is needed once more */
-        sum = v16_add(sum, v16_fill_from(e, n - i, 0));
-    }
-    const float total = v16_sum(sum);
+    int64_t i = 0;
+    for (; i + 16 <= n && SIMD_IS_SHORT == 0; i += 16)
+        sum = v16_add(sum, exp_at(e != NULL ? e + i : NULL, x + i, n, largest, 16));
+    for (; i < n; i += 16)
+        sum = v16_add(sum, exp_at(e != NULL ? e + i : NULL, x + i, n, largest, n - i));
+    return v16_sum(sum);
+}
+
+static void softmax_row(const row_result *to, const float *x, int64_t n, bool is_log) {
+    const v16 largest = v16_set(largest_of(x, n));
+    float *const e = is_log ? NULL : to->kept; /* x may be y and is needed once more */
+    const float total = sum_of_exp(e, x, n, largest);
     const v16 factor = v16_set(1 / total), log_total = v16_set(is_log ? logf(total) : 0);
     for (int64_t i = 0; i < n; i += 16)
-        store_at(y, i, n,
-                 is_log ? v16_sub(v16_sub(load_at(x, i, n), largest), log_total)
-                        : v16_mul(load_at(y, i, n), factor));
+        put_at(to, i, n,
+               is_log ? v16_sub(v16_sub(load_at(x, i, n), largest), log_total)
+                      : v16_mul(load_at(e, i, n), factor));
 }
 
 static void run_softmax(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const int64_t n = row_length(wk_dst(run->op, 0));
     for (int64_t row = begin; row < end; row++) {
-        softmax_row(begin_row(run, row), load_row(run, 1, row), n, run->op->p.softmax.is_log);
-        end_row(run, row);
+        const row_result to = begin_row(run, row);
+        softmax_row(&to, load_row(run, 1, row), n, run->op->p.softmax.is_log);
+        end_row(run, &to, row);
     }
+    v16_stream_end();
 }
 
 #endif
