@@ -103,9 +103,17 @@ static void random_where(wk_case *c) {
     wk_case_maybe_in_place(c, 2 + (int)wk_case_below(c, 2));
 }
 
+/* Returns the rank: sometimes a few rows that are long enough to be taken in parts. */
+static int reduced_shape(wk_case *c, int64_t extent[WICK_MAX_RANK]) {
+    if (!wk_case_chance(c, 4)) return wk_case_shape(c, 1, extent);
+    extent[0] = wk_case_extent(c, 2);
+    extent[1] = 32760 + wk_case_below(c, 9000);
+    return 2;
+}
+
 static void random_reduce(wk_case *c) {
     int64_t extent[WICK_MAX_RANK];
-    const int rank = wk_case_shape(c, 1, extent);
+    const int rank = reduced_shape(c, extent);
     const wk_reduce_fn fn = (wk_reduce_fn)wk_case_below(c, WK_REDUCE_COUNT_);
     const bool is_index = fn == WK_REDUCE_ARGMAX || fn == WK_REDUCE_ARGMIN;
     const int kept = is_index ? rank - 1 : (int)wk_case_below(c, rank);

@@ -85,6 +85,70 @@ static void test_norm_and_softmax(void **state) {
     }
 }
 
+/* Two rows of n elements a stride of `step` apart: element `at` of each and the last one are the
+ * extreme, and one half a row after `at` may be NaN. */
+static void check_long(int64_t n, wk_reduce_fn fn, int64_t step, int64_t at, bool has_nan) {
+    const bool is_index = fn == WK_REDUCE_ARGMAX || fn == WK_REDUCE_ARGMIN;
+    wk_rng rng = {.seed = (uint64_t)n};
+    fixture f = {.op = {.code = WK_OP_REDUCE, .n_dst = 1, .n_src = 1}};
+    f.op.p.reduce.fn = fn;
+    fixture_add(&f, &rng, is_index ? WICK_U32 : WICK_F32, 1, (const int64_t[]){2});
+    wk_view *const x = fixture_add(&f, &rng, WICK_F32, 2, (const int64_t[]){2, n * step});
+    x->extent[1] = n;
+    x->stride[1] = step;
+    float *const data = x86_contents(&f.memory[1]);
+    const float extreme = fn == WK_REDUCE_MIN || fn == WK_REDUCE_ARGMIN ? -9 : 9;
+    for (int row = 0; row < 2; row++) {
+        float *const of_row = data + row * n * step;
+        of_row[at * step] = of_row[(n - 1) * step] = extreme;
+        if (has_nan) of_row[(at + n / 2) % n * step] = NAN;
+    }
+    fixture_check(&f, 1e-6);
+    const uint32_t *const index = x86_contents(&f.memory[0]);
+    const int64_t nan_at = (at + n / 2) % n; /* counts as the first element alone */
+    for (int row = 0; is_index && row < 2; row++)
+        assert_int_equal(index[row], has_nan && nan_at == 0 ? 0 : at);
+    fixture_free(&f);
+}
+
+/* Rows that are taken in parts of 16,384. */
+static void test_long_reductions(void **state) {
+    (void)state;
+    enum { PART = 16384 };
+    static const int64_t lengths[] = {2 * PART - 1,  2 * PART,      2 * PART + 1,
+                                      2 * PART + 15, 2 * PART + 16, 2 * PART + 17,
+                                      3 * PART - 1,  3 * PART,      3 * PART + 1};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        const int64_t n = lengths[i], places[] = {0, PART - 1, PART, n / 2, n - 1};
+        for (int fn = 0; fn < WK_REDUCE_VAR; fn++) {
+            const int64_t at = places[(i + (size_t)fn) % 5];
+            check_long(n, (wk_reduce_fn)fn, 1, at, false);
+            check_long(n, (wk_reduce_fn)fn, 1, n - n / 2, true); /* NaN first */
+            check_long(n, (wk_reduce_fn)fn, 3, at, i % 2 == 1);
+        }
+    }
+}
+
+/* Columns side by side, some of them in a range of their own. */
+static void test_columns(void **state) {
+    (void)state;
+    static const int64_t widths[] = {15, 16, 17, 127, 128, 129, 1023, 1024, 1025, 2100};
+    wk_rng rng = {.seed = 6};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        for (int fn = 0; fn < WK_REDUCE_COUNT_; fn++) {
+            const bool is_index = fn == WK_REDUCE_ARGMAX || fn == WK_REDUCE_ARGMIN;
+            fixture f = {.op = {.code = WK_OP_REDUCE, .n_dst = 1, .n_src = 1}};
+            f.op.p.reduce.fn = (wk_reduce_fn)fn;
+            fixture_add(&f, &rng, is_index ? WICK_U32 : WICK_F32, 1, &widths[i]);
+            wk_view *const x = fixture_add(&f, &rng, WICK_F32, 2, (const int64_t[]){widths[i], 40});
+            x->stride[0] = 1;
+            x->stride[1] = widths[i];
+            fixture_check(&f, 1e-6);
+            fixture_free(&f);
+        }
+    }
+}
+
 static void test_rope_table(void **state) {
     (void)state;
     wk_rng rng = {.seed = 4};
@@ -146,7 +210,8 @@ static void test_matmul(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_elementwise),      cmocka_unit_test(test_silu_range),
-        cmocka_unit_test(test_norm_and_softmax), cmocka_unit_test(test_rope_table),
+        cmocka_unit_test(test_norm_and_softmax), cmocka_unit_test(test_long_reductions),
+        cmocka_unit_test(test_columns),          cmocka_unit_test(test_rope_table),
         cmocka_unit_test(test_matmul),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

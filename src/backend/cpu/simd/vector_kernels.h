@@ -10,7 +10,7 @@
 #include "backend/cpu/simd/vector_elementwise.h"
 #include "backend/cpu/simd/vector_index.h"
 #include "backend/cpu/simd/vector_pool.h"
-#include "backend/cpu/simd/vector_reduce.h"
+#include "backend/cpu/simd/vector_reduce_long.h"
 #include "backend/cpu/simd/vector_rope.h"
 #include "backend/cpu/simd/vector_rows.h"
 #include "backend/cpu/simd/vector_sort.h"

@@ -11,9 +11,9 @@
 #include <stdalign.h>
 
 enum {
-    REDUCE_RESULTS = 256, /* computed side by side */
-    REDUCE_FEW = 16,      /* least elements of a row, and least results of columns */
-    HAS_PRODUCTS = 0 WK_OF_TENSORS(+1),
+    REDUCE_RESULTS = 1024,             /* computed side by side */
+    REDUCE_FEW = 16,                   /* least elements of a row, and least results of columns */
+    HAS_TENSORS = 0 WK_OF_TENSORS(+1), /* whether what no model needs is there */
 };
 
 typedef struct reduction {
@@ -57,12 +57,12 @@ static double variance_of(const reduction *r, double sum_of_squared) {
     return sum_of_squared / fmax(0, (double)r->reduced.count - r->correction);
 }
 
-/* --- Rows: one result --- */
+/* --- Rows: one result, or what elements [begin, end) give of it --- */
 
-static double row_sum(const walk *w, float *buf) {
+static double row_sum(const walk *w, int64_t begin, int64_t end, float *buf) {
     double sum = 0;
-    for (int64_t i = 0, n; i < w->count; i += n) {
-        n = walk_step(w, i, w->count);
+    for (int64_t i = begin, n; i < end; i += n) {
+        n = walk_step(w, i, end);
         sum += sum_of(load_floats(w, 0, i, n, buf), n);
     }
     return sum;
@@ -85,10 +85,11 @@ static double row_squares(const walk *w, double mean, float *buf) {
 }
 
 /* The largest or, with sign -1, the least number; *has_nan: whether one is no number. */
-static float row_extreme(const walk *w, float sign, float *buf, bool *has_nan) {
+static float row_extreme(const walk *w, int64_t begin, int64_t end, float sign, float *buf,
+                         bool *has_nan) {
     v16 best = v16_set(-INFINITY), ordered = v16_zero();
-    for (int64_t i = 0, n; i < w->count; i += n) {
-        n = walk_step(w, i, w->count);
+    for (int64_t i = begin, n; i < end; i += n) {
+        n = walk_step(w, i, end);
         const float *const x = load_floats(w, 0, i, n, buf);
         for (int64_t j = 0; j < n; j += 16) {
             const v16 all = v16_fill_from(load_next(x, j, n), n - j, x[0]);
@@ -102,9 +103,9 @@ static float row_extreme(const walk *w, float sign, float *buf, bool *has_nan) {
 }
 
 /* The first element of this value. */
-static int64_t row_find(const walk *w, float value, float *buf) {
-    for (int64_t i = 0, n; i < w->count; i += n) {
-        n = walk_step(w, i, w->count);
+static int64_t row_find(const walk *w, int64_t begin, int64_t end, float value, float *buf) {
+    for (int64_t i = begin, n; i < end; i += n) {
+        n = walk_step(w, i, end);
         const float *const x = load_floats(w, 0, i, n, buf);
         int64_t j = 0;
         while (j + 16 <= n && !m16_any(v16_equal(v16_load(x + j), v16_set(value)))) j += 16;
@@ -115,10 +116,15 @@ static int64_t row_find(const walk *w, float value, float *buf) {
 }
 
 /* A first element that is no number is the extreme, others are passed over. */
+static bool starts_with_nan(const walk *w, float *buf) {
+    const float first = *load_floats(w, 0, 0, 1, buf);
+    return first != first;
+}
+
 static int64_t row_index(const walk *w, float sign, float *buf) {
     bool has_nan;
-    const float first = *load_floats(w, 0, 0, 1, buf);
-    return first != first ? 0 : row_find(w, row_extreme(w, sign, buf, &has_nan), buf);
+    if (starts_with_nan(w, buf)) return 0;
+    return row_find(w, 0, w->count, row_extreme(w, 0, w->count, sign, buf, &has_nan), buf);
 }
 
 /* One after the other. */
@@ -170,15 +176,15 @@ static void reduce_row(const reduction *r, const walk *w, results *out, int64_t 
         out->indices[at] = (uint32_t)row_index(w, sign, buf);
     } else if (r->fn == WK_REDUCE_MAX || r->fn == WK_REDUCE_MIN) {
         bool has_nan;
-        const float extreme = row_extreme(w, sign, buf, &has_nan);
+        const float extreme = row_extreme(w, 0, w->count, sign, buf, &has_nan);
         out->values[at] = has_nan ? (float)NAN : extreme;
     } else if (r->fn == WK_REDUCE_VAR) {
-        const double mean = row_sum(w, buf) / (double)w->count;
+        const double mean = row_sum(w, 0, w->count, buf) / (double)w->count;
         out->values[at] = (float)variance_of(r, row_squares(w, mean, buf));
-    } else if (HAS_PRODUCTS && r->fn == WK_REDUCE_PROD) {
+    } else if (HAS_TENSORS && r->fn == WK_REDUCE_PROD) {
         out->values[at] = (float)row_product(w, buf);
     } else {
-        out->values[at] = (float)sum_or_mean(r, row_sum(w, buf));
+        out->values[at] = (float)sum_or_mean(r, row_sum(w, 0, w->count, buf));
     }
 }
 
@@ -211,10 +217,16 @@ static void first_place(column_step *s, const reduction *r, int64_t begin, int64
     s->n = n;
 }
 
+/* The next ones are far from these where rows are long, and the processor does not guess that. */
 static const float *next_place(column_step *s) {
-    s->shifted.line[1].data = cursor_data(&s->place);
+    unsigned char *const here = cursor_data(&s->place);
+    s->shifted.line[1].data = here;
     cursor_skip(&s->place, 1);
-    return load_floats(&s->shifted, 1, s->begin, s->n, s->buf);
+    const float *const x = load_floats(&s->shifted, 1, s->begin, s->n, s->buf);
+    const ptrdiff_t step = cursor_data(&s->place) - here;
+    for (int64_t i = 0; HAS_PREFETCH != 0 && i < s->n && x != s->buf; i += 16)
+        wk_prefetch((const char *)(x + i) + step);
+    return x;
 }
 
 static void column_sums(const reduction *r, int64_t begin, int64_t n, double *sum) {
@@ -292,7 +304,7 @@ static void reduce_columns(const reduction *r, int64_t begin, int64_t n, results
         column_extremes(r, begin, n, out->values);
         return;
     }
-    if (HAS_PRODUCTS && r->fn == WK_REDUCE_PROD) {
+    if (HAS_TENSORS && r->fn == WK_REDUCE_PROD) {
         column_products(r, begin, n, sum);
         for (int64_t i = 0; i < n; i++) out->values[i] = (float)sum[i];
         return;
@@ -312,17 +324,37 @@ static void reduce_columns(const reduction *r, int64_t begin, int64_t n, results
 static bool accepts_reduce(const wk_op *op) {
     const wk_reduce_fn fn = op->p.reduce.fn;
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
-    if (fn > (HAS_PRODUCTS ? WK_REDUCE_PROD : WK_REDUCE_VAR) || !is_narrow_float(x) ||
+    if (fn > (HAS_TENSORS ? WK_REDUCE_PROD : WK_REDUCE_VAR) || !is_narrow_float(x) ||
         y->rank > x->rank)
         return false;
     return is_index_of(fn) ? y->dtype == WICK_U32 : y->dtype == x->dtype;
 }
 
-static int64_t reduce_grain(const wk_op *op, int phase) {
-    (void)phase;
+static int64_t reduced_count(const wk_op *op) {
     int64_t n = 1;
     for (int d = op->view[0].rank; d < op->view[1].rank; d++) n *= op->view[1].extent[d];
-    return 1 + 4096 / (1 + n);
+    return n;
+}
+
+/* A few thousand elements, and of columns, whose rows lie far from each other, many or an eighth.
+ */
+static int64_t reduce_grain(const wk_op *op, int phase) {
+    (void)phase;
+    const int64_t some = 1 + 4096 / (1 + reduced_count(op));
+    const int64_t part = wk_view_count(&op->view[0]) / 8 / 16 * 16;
+    if (HAS_TENSORS == 0 || part <= some) return some;
+    reduction r;
+    reduction_of(&r, op);
+    if (!r.is_by_columns) return some;
+    return part < REDUCE_RESULTS ? part : REDUCE_RESULTS;
+}
+
+static void store_result(const reduction *r, int64_t begin, int64_t n, const results *out) {
+    if (is_index_of(r->fn)) {
+        store_bits(&r->kept, 0, begin, n, out->indices);
+    } else {
+        store_floats(&r->kept, 0, begin, n, out->values);
+    }
 }
 
 static void run_reduce(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
@@ -338,11 +370,7 @@ static void run_reduce(const wk_cpu_run *run, int phase, int64_t begin, int64_t 
         } else {
             reduce_rows(&r, begin, n, &out);
         }
-        if (is_index_of(r.fn)) {
-            store_bits(&r.kept, 0, begin, n, out.indices);
-        } else {
-            store_floats(&r.kept, 0, begin, n, out.values);
-        }
+        store_result(&r, begin, n, &out);
     }
 }
 
