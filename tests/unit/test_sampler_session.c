@@ -240,6 +240,16 @@ static void test_breakers_are_tokens(void **state) {
         assert_true(sampler.dry.breakers[id / 8] >> id % 8 & 1);
     }
     wk_sampler_free(&heap, &sampler);
+
+    /* What the text joins to: "and" is one token. */
+    const wick_sampler_desc joined = {
+        .dry_multiplier = 1, .dry_breakers = (const char *const[]){"nd"}, .n_dry_breakers = 1};
+    assert_int_equal(wick_tokenize(tokenizer, "and", 3, 0, want, 16, &n), WICK_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(wk_sampler_make(&heap, &joined, tokenizer, N_VOCAB, &sampler, NULL), WICK_OK);
+    for (uint32_t id = 0; id < N_VOCAB; id++)
+        assert_int_equal(sampler.dry.breakers[id / 8] >> id % 8 & 1, id == want[0]);
+    wk_sampler_free(&heap, &sampler);
     assert_int_equal(heap.live_bytes, 0);
 }
 

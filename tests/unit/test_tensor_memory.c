@@ -7,12 +7,14 @@
 
 #include <cmocka.h>
 
+#include "checked_heap.h"
 #include "tensor/plan.h"
 #include "tensor/tensor.h"
 
 #include <wick/ops.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 static wick_device *open_device(const wick_device_desc *desc) {
     wick_device *device;
@@ -90,6 +92,48 @@ static void test_memory_is_copied_or_refused(void **state) {
     assert_null(wick_tensor_from_memory(NULL, WICK_F32, WICK_SCALAR, &one, sizeof one,
                                         count_release, &released));
     assert_int_equal(released, 1);
+}
+
+/* Wherever memory ends while a tensor is read: nothing is left of it, and it can be read then. */
+static void check_failed_reads(bool is_turned, uint64_t n_failures) {
+    const float numbers[] = {0, 1, 2, 3, 4, 5};
+    uint64_t n_failed = 0;
+    wick_status status = WICK_ERR_OUT_OF_MEMORY;
+    for (uint64_t n = 0; status != WICK_OK; n++) {
+        checked_heap heap;
+        checked_heap_init(&heap, UINT64_MAX);
+        wick_device *const device = open_device(&(wick_device_desc){
+            .backend = WICK_BACKEND_CPU, .n_threads = 1, .allocator = heap.heap.hook});
+        wick_tensor *const x =
+            wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(2, 3), numbers, sizeof numbers);
+        wick_tensor *const y = is_turned ? wick_transpose(x, 0, 1) : wick_retain(x);
+        float got[6] = {0};
+        heap.n_allowed = n;
+        status = wick_read(y, got, sizeof got);
+        heap.n_allowed = UINT64_MAX;
+        if (status != WICK_OK) {
+            n_failed++;
+            assert_int_equal(status, WICK_ERR_OUT_OF_MEMORY);
+            (void)wick_device_error(device, NULL);
+            assert_int_equal(wick_read(y, got, sizeof got), WICK_OK);
+        }
+        for (int i = 0; i < 6; i++)
+            assert_true(got[i] == numbers[is_turned ? i % 2 * 3 + i / 2 : i]);
+        wick_release(y);
+        wick_release(x);
+        wick_device_stats stats;
+        wick_device_get_stats(device, &stats);
+        assert_int_equal(stats.buffer_bytes, 0);
+        wick_device_close(device);
+        assert_true(checked_heap_is_clean(&heap));
+    }
+    assert_true(n_failed >= n_failures);
+}
+
+static void test_failed_reads(void **state) {
+    (void)state;
+    check_failed_reads(false, 2);
+    check_failed_reads(true, 4);
 }
 
 static void *allocate_if(void *user, size_t size) { return *(bool *)user ? malloc(size) : NULL; }
@@ -397,6 +441,7 @@ static void missing_pointers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_readings_given_up),
+        cmocka_unit_test(test_failed_reads),
         cmocka_unit_test(missing_pointers),
         cmocka_unit_test(test_memory_is_used_in_place),
         cmocka_unit_test(test_memory_is_copied_or_refused),
