@@ -9,7 +9,7 @@ const folder = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 /** As the chat has it, too: models come from anywhere; the script is that of demo/sandbox.js. */
 const POLICY = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval' "
-  + "'sha256-+5outv9KRKmqvxUdMbQSM8s4iUpB+vQGj9TJjhuCLrA='; worker-src 'self' blob:; connect-src 'self' https:";
+  + "'sha256-3mzl4NkOzOipJ8ZL0wZnjivChzZiVH8MCNJgGGadbvo='; worker-src 'self' blob:; connect-src 'self' https:";
 
 /** {base, close} of a server of the demo; port 0: one that is free. */
 export const startDemoServer = (options = {}) => startStaticServer({

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { startDemoServer } from "../../web/serve.mjs";
+import { browsers, missing, startBrowser } from "./browser.mjs";
 import { inPage, skip, startServed, textOf, withPage } from "./demo_page.mjs";
 import { stories, withTemplate } from "./fixtures.mjs";
 
@@ -52,6 +53,23 @@ test("a tool's code sees no page, no storage and no network, and has a time limi
       assert.equal(await page.locator("iframe").count(), 0);
     }, { start });
 });
+
+if (browsers.includes("firefox"))
+  test("firefox: a tool's code runs apart, too", { skip: missing("firefox") }, async (t) => {
+    const server = await startServed();
+    t.after(server.close);
+    const firefox = await startBrowser("firefox", { webgpu: false });
+    t.after(firefox.close);
+    const { native } = await firefox.open(server.base, () => document.querySelector("#model option"));
+    const tried = (code) => native.evaluate((text) => import("./sandbox.js")
+      .then(({ runApart }) => runApart(text, { a: 1 }, new AbortController().signal))
+      .catch(({ message }) => `failed: ${message}`), code);
+    assert.equal(await tried("return args.a + 1;"), "2");
+    assert.match(await tried(`await fetch("${server.base}");`), /failed: TypeError/);
+    assert.match(await tried("indexedDB.open('x');"), /failed: SecurityError/);
+    assert.equal(await tried("return (;"), "failed: a syntax error");
+    assert.match(await tried("for (;;);"), /failed: the tool took longer than 5 s/);
+  });
 
 test("the policies name the script of the sandbox", () => {
   const read = (path) => readFileSync(new URL(`../../web/${path}`, import.meta.url), "utf8");
@@ -182,6 +200,31 @@ for (const [kind, template] of [["", SAYS], [" with a template for tools", `{{ t
       assert.equal(await result.count(), 0);
     });
   });
+
+test("calls that come as spans become cards, and those that are no calls stay text", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    const show = `({ AnswerView }, [spans, takesCalls]) => {
+      const view = new AnswerView(undefined, () => undefined);
+      view.takesCalls = takesCalls;
+      view.add({ text: "raw", spans });
+      view.takeTextAsCalls(["get"]);
+      view.finish("", "");
+      return [view.content, view.calls.map(({ name, given }) => name + given),
+        view.element.querySelectorAll(".call").length, view.hasUnreadCall];
+    }`;
+    const content = (text) => ({ kind: "content", text });
+    const call = (text) => ({ kind: "call", tag: "<tool_call>", text });
+    const shown = (...given) => inPage(page, "turn.ts", show, given);
+    assert.deepEqual(await shown([content("I look."), call('{"name": "get", "arguments": {"a": 1}}')], true),
+      ["I look.", ['get{"a":1}'], 1, false]);
+    assert.deepEqual(await shown([call('[{"name": "get", "parameters": {}}, {"name": "put"}]')], true),
+      ["", ["get{}", "put{}"], 2, false]);
+    assert.deepEqual(await shown([call('{"name": "get"}')], false), ['<tool_call>{"name": "get"}', [], 0, false]);
+    assert.deepEqual(await shown([call("get(1)")], true), ["<tool_call>get(1)", [], 0, true]);
+    assert.deepEqual(await shown([content('{"name": "get"}')], true), ["", ["get{}"], 1, false]);
+    assert.deepEqual(await shown([content('{"name": "Tom"}')], true), ['{"name": "Tom"}', [], 0, false]);
+  });
+});
 
 // --- The search ---
 

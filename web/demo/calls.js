@@ -87,7 +87,7 @@ export function makeCallCard(call) {
     make("header", {}, make("strong", {}, call.name), state), make("pre", {}, indented(call.given)), result);
   const draw = () => {
     const { result: text, failed = false } = call;
-    state.textContent = text === undefined ? "" : failed ? "failed" : "answered";
+    state.textContent = text === undefined ? "not answered" : failed ? "failed" : "answered";
     result.hidden = text === undefined;
     result.textContent = indented(text ?? "");
     element.classList.toggle("failed", failed);

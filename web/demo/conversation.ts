@@ -235,6 +235,8 @@ export class Conversation {
       }
       note = NOTES[generation.reason ?? "none"] ?? (generation.leftOut === 0 ? ""
         : "The oldest turns have no room in the context: the model does not see them.");
+      if (answer.hasUnreadCall)
+        note ||= "The model calls a tool in a form that this page does not read: the page of wick serve does.";
       answer.takeTextAsCalls(tools.map(({ name }) => name));
       await this.#answerCalls(answer, tools, signal);
     } catch (reason) {

@@ -10,7 +10,7 @@ const LIMIT = 5000, MOST_RESULT = 16_384;
 /** The pages' content security policies name this script by its hash. */
 const FRAME = `onmessage=({data:{source,given}})=>{const worker=new Worker(URL.createObjectURL(new Blob([source])));`
   + `worker.onmessage=({data})=>parent.postMessage(data,"*");`
-  + `worker.onerror=(event)=>{event.preventDefault();parent.postMessage({problem:event.message},"*")};`
+  + `worker.onerror=(event)=>{event.preventDefault();parent.postMessage({problem:event.message||"a syntax error"},"*")};`
   + `worker.postMessage(given)}`;
 /** The worker has it, too. */
 const POLICY = "default-src 'none'; script-src 'unsafe-inline'; worker-src blob:";

@@ -21,6 +21,8 @@ export class AnswerView {
   /** Of tools, which it makes where takesCalls is set. */
   readonly calls: Call[] = [];
   takesCalls = false;
+  /** It has a call in a form that is not read here, and stays text. */
+  hasUnreadCall = false;
   #text = "";
   #reasoning = "";
   #content = "";
@@ -52,6 +54,7 @@ export class AnswerView {
     this.#text += text;
     for (const { kind, text, tag = "" } of spans) {
       const calls = kind === "call" && this.takesCalls ? callsIn(text) : undefined;
+      this.hasUnreadCall ||= kind === "call" && this.takesCalls && !calls;
       if (calls) this.calls.push(...calls);
       else if (kind === "reasoning") this.#reasoning += text;
       else this.#content += tag + text;
@@ -69,7 +72,9 @@ export class AnswerView {
     const calls = this.calls.length === 0 ? callsIn(this.content) ?? [] : [];
     if (!this.takesCalls || !calls.every(({ name }) => names.includes(name))) return;
     this.calls.push(...calls);
-    if (calls.length > 0) this.#content = "";
+    if (calls.length === 0) return;
+    this.#content = "";
+    this.#draw();
   }
 
   /** The cards of its calls. */
