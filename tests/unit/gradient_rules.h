@@ -155,6 +155,29 @@ static wick_tensor *fn_conv1d(wick_tensor *const *x) {
                        &(wick_conv_desc){.padding = {1}, .stride = {2}});
 }
 
+/* Of each channel by its own kernels, two of them. */
+static wick_tensor *fn_depthwise(wick_tensor *const *x) {
+    wick_tensor *const kernels = wick_cat((wick_tensor *[]){x[1], x[2]}, 2, 0);
+    return wick_conv1d(
+        wick_unsqueeze(x[0], 0), wick_unsqueeze(kernels, 1), NULL,
+        &(wick_conv_desc){.padding = {3}, .stride = {2}, .dilation = {2}, .groups = 2});
+}
+static wick_tensor *fn_pointwise(wick_tensor *const *x) {
+    return wick_conv1d(wick_unsqueeze(x[0], 0), wick_unsqueeze(wick_narrow(x[1], 1, 0, 2), 2), NULL,
+                       NULL);
+}
+/* Two windows of a row; elements of the padding are counted, or not. */
+static wick_tensor *pool(wick_tensor *x, bool excludes_padding) {
+    return wick_avg_pool1d(wick_unsqueeze(x, 0),
+                           &(wick_pooling_desc){.kernel = {3},
+                                                .stride = {3},
+                                                .padding = {1},
+                                                .ceil_mode = true,
+                                                .excludes_padding = excludes_padding});
+}
+static wick_tensor *fn_avg_pool(wick_tensor *const *x) { return pool(x[0], false); }
+static wick_tensor *fn_avg_pool_inside(wick_tensor *const *x) { return pool(x[0], true); }
+
 static const rule rules[] = {
 #define ROW(name, least, most) {#name, fn_##name, 1, least, most},
     OF_ONE(ROW)
@@ -193,6 +216,10 @@ static const rule rules[] = {
     ROW(linear, 3),
     ROW(attention, 3),
     ROW(conv1d, 2),
+    ROW(depthwise, 3),
+    ROW(pointwise, 2),
+    ROW(avg_pool, 1),
+    ROW(avg_pool_inside, 1),
 #undef ROW
 };
 
