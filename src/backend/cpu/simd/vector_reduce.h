@@ -78,7 +78,7 @@ static double row_squares(const walk *w, double mean, float *buf) {
         n = walk_step(w, i, w->count);
         if (n > WALK_CHUNK) n = WALK_CHUNK;
         const float *const x = load_floats(w, 0, i, n, buf);
-        sum += (double)sum_of_squares(x, near, n);
+        sum += (double)sum_of_squares(x, near, n, READ_AHEAD);
     }
     sum -= (double)w->count * off * off;
     return sum < 0 ? 0 : sum; /* NaN stays */

@@ -104,24 +104,25 @@ static bool accepts_rows(const wk_op *op) { return op->view[0].rank >= 1 && acce
 
 /* --- Sums --- */
 
-/* Adds (x - middle)^2 of 64 elements. */
-WK_INLINE void add_squares(v16 sum[4], const float *x, v16 middle) {
+/* Adds (x - middle)^2 of 64 elements; those `ahead` bytes after them are read next. */
+WK_INLINE void add_squares(v16 sum[4], const float *x, v16 middle, int64_t ahead) {
     for (int j = 0; j < 4; j++) {
-        const v16 part = v16_sub(load_next(x, 16 * j, 64), middle);
+        wk_prefetch((const char *)(x + 16 * j) + ahead);
+        const v16 part = v16_sub(v16_load(x + 16 * j), middle);
         sum[j] = v16_fma(part, part, sum[j]);
     }
 }
 
 /* Four sums of 16 lanes each, added pairwise. */
-static float sum_of_squares(const float *x, v16 middle, int64_t n) {
+static float sum_of_squares(const float *x, v16 middle, int64_t n, int64_t ahead) {
     v16 sum[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
     int64_t i = 0;
-    for (; i + 64 <= n; i += 64) add_squares(sum, x + i, middle);
+    for (; i + 64 <= n; i += 64) add_squares(sum, x + i, middle, ahead);
     if (i < n) {
         float rest[64];
         for (int j = 0; j < 64; j += 16) v16_store(rest + j, middle);
         memcpy(rest, x + i, (size_t)(n - i) * sizeof *rest);
-        add_squares(sum, rest, middle);
+        add_squares(sum, rest, middle, 0);
     }
     return v16_sum(v16_add(v16_add(sum[0], sum[1]), v16_add(sum[2], sum[3])));
 }
@@ -137,7 +138,7 @@ static double sum_of(const float *x, int64_t n) {
 
 static void rms_norm_row(const row_result *to, const float *x, const float *weight, int64_t n,
                          double eps) {
-    const double mean = (double)sum_of_squares(x, v16_zero(), n) / (double)n;
+    const double mean = (double)sum_of_squares(x, v16_zero(), n, READ_AHEAD) / (double)n;
     const v16 factor = v16_set((float)(1 / sqrt(mean + eps)));
     for (int64_t i = 0; i < n; i += 16) {
         const v16 scaled = v16_mul(load_again(x, i, n), factor);
@@ -161,10 +162,11 @@ static void run_rms_norm(const wk_cpu_run *run, int phase, int64_t begin, int64_
 static void layer_norm_row(const row_result *to, const float *x, const float *weight,
                            const float *bias, int64_t n, double eps) {
     const v16 mean = v16_set((float)(sum_of(x, n) / (double)n));
-    const double variance = (double)sum_of_squares(x, mean, n) / (double)n;
+    /* Memory is at work on the next row in this pass: in the last one it takes the results. */
+    const double variance = (double)sum_of_squares(x, mean, n, n * (int64_t)sizeof *x) / (double)n;
     const v16 factor = v16_set((float)(1 / sqrt(variance + eps)));
     for (int64_t i = 0; i < n; i += 16) {
-        v16 scaled = v16_mul(v16_sub(load_again(x, i, n), mean), factor);
+        v16 scaled = v16_mul(v16_sub(load_at(x, i, n), mean), factor);
         if (weight != NULL) scaled = v16_mul(scaled, load_at(weight, i, n));
         if (bias != NULL) scaled = v16_add(scaled, load_at(bias, i, n));
         put_at(to, i, n, scaled);
