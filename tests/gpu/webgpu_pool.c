@@ -124,9 +124,17 @@ static void pressure_is_told(void **state) {
     assert_int_equal(p.n_calls, 1);
     assert_null(p.spare);
     wick_tensor *const b = make(device, 300000);
-    assert_non_null(b); /* in the place of the spare one */
+    assert_non_null(b);             /* in the place of the spare one */
+    assert_int_equal(p.n_calls, 1); /* it is known */
     wick_release(a);
     wick_release(b);
+    expect_ok(device, wick_synchronize(device));
+    wick_tensor *const small = make(device, 100000); /* there is room again */
+    assert_int_equal(p.n_calls, 1);
+    wick_tensor *const large = make(device, 500000);
+    assert_int_equal(p.n_calls, 2);
+    wick_release(small);
+    wick_release(large);
     wick_device_close(device);
 }
 
