@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from command import (CONTINUATION, DATA, GREEDY, MODEL, TIMEOUT, WICK, equal, fails, greedy, main,
-                     strict_json, succeeds, wick, without_free_memory)
+                     strict_json, succeeds, wick, with_template, without_free_memory)
 from reranker import write_reranker
 
 SHARED = os.environ.get("WICK_SHARED_DATA")
@@ -496,6 +496,14 @@ def test_info_of_hostile_metadata():
         gguf_string(b"least") + struct.pack("<Iq", 11, -2**63),
         gguf_string(b"most") + struct.pack("<IQ", 10, 2**64 - 1),
     ]
+    # Arrays of numbers: their numbers in the format, their letters in struct, values.
+    arrays = ((0, "B", [0, 255]), (1, "b", [-128, 127]), (2, "H", [0, 65535]),
+              (3, "h", [-32768, 5]), (4, "I", [0, 2**32 - 1]), (5, "i", [-2**31, 5]),
+              (6, "f", [0.5, -2]), (7, "?", [True, False]), (10, "Q", [0, 2**64 - 1]),
+              (11, "q", [-2**63, 5]), (12, "d", [0.1, -2]))
+    for kind, letter, numbers in arrays:
+        values.append(gguf_string(b"of " + letter.encode())
+                      + struct.pack("<IIQ", 9, kind, 2) + struct.pack("<2" + letter, *numbers))
     with tempfile.NamedTemporaryFile() as file:
         Path(file.name).write_bytes(gguf(values))
         info = strict_json(succeeds("info", file.name, "--json"))
@@ -503,6 +511,8 @@ def test_info_of_hostile_metadata():
         equal(info["metadata"]["list"], [None, 0.1])
         equal((info["metadata"]["least"], info["metadata"]["most"]), (-2**63, 2**64 - 1))
         equal(info["metadata"]["flag"], True)
+        for _, letter, numbers in arrays:
+            equal(info["metadata"]["of " + letter], numbers)
         assert "error" in info["predicted_memory"]
         text = succeeds("info", file.name)
         assert not set(text) & (set(range(32)) - {10}), "control characters reach the terminal"
@@ -590,6 +600,29 @@ OPTIONS = {
 LETTERS = {"c": "context|length", "f": "file", "n": "max-tokens|generate", "o": "out",
            "p": "prompt", "q": "quiet", "r": "repetitions", "s": "seed", "t": "threads",
            "v": "verbose", "y": "yes"}
+
+
+def test_templates_that_cannot_be_rendered():
+    with tempfile.TemporaryDirectory() as folder:
+        template, cases = f"{folder}/t.jinja", f"{folder}/cases.json"
+        for arguments in ([], [template], ["--cases", cases],
+                          [template, "--cases", cases, "--language", cases]):
+            fails(2, "give FILE.jinja and --cases, or --language",
+                  arguments=["template", *arguments])
+        Path(template).write_text("{% if")
+        for text, path, words in (("{}", template, "is not an array of cases"),
+                                  ("[", template, "JSON, byte"),
+                                  ("[]", MODEL, "has no chat template")):
+            Path(cases).write_text(text)
+            fails(1, words, arguments=["template", path, "--cases", cases])
+        Path(cases).write_text('[{"name": "a", "messages": []}]')
+        got = json.loads(succeeds("template", template, "--cases", cases))
+        equal(got, [{"name": "a", "outcome": "error",
+                     "message": "line 1: unexpected 'end of template'"}])
+        own = f"{folder}/own.gguf"
+        Path(own).write_bytes(with_template("{{ messages|length }} of {{ bos_token }}"))
+        got = json.loads(succeeds("template", own, "--cases", cases))
+        equal((got[0]["outcome"], got[0]["text"][:4]), ("ok", "0 of"))
 
 
 def test_manual():

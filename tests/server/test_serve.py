@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
 
 from command import (  # noqa: E402, F401
-    DATA, GREEDY, MODEL, TIMEOUT, equal, main, start, succeeds, wick)
+    DATA, GREEDY, MODEL, TIMEOUT, equal, fails, main, start, succeeds, wick)
 from reranker import write_reranker  # noqa: E402
 
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
@@ -789,7 +789,29 @@ def test_errors_of_each_api():
 
 
 def test_keys():
-    with Server("--api-key", "secret", "--api-key", "other") as server:
+    with tempfile.TemporaryDirectory() as folder:
+        keys = Path(folder) / "keys"
+        keys.write_bytes(b"\r\n\nother\r\nlast")
+        check_keys("--api-key", "secret", "--api-key-file", keys)
+        fails(1, "no/such", arguments=["serve", MODEL, "--api-key-file", "no/such"])
+        keys.write_bytes(b"\r\n\n")
+        fails(1, "has no key", arguments=["serve", MODEL, "--api-key-file", keys])
+
+
+def test_options_that_make_no_sense():
+    with tempfile.TemporaryDirectory() as folder:
+        template = Path(folder) / "t.jinja"
+        template.write_text("{{ messages }}")
+        fails(2, "--template and --chat-template exclude each other",
+              arguments=["serve", MODEL, "--template", template, "--chat-template", "chatml"])
+    fails(1, "is not a reranker", arguments=["serve", MODEL, "--rerank", "--port", 0])
+    for more in ([MODEL], ["--alias", "x"]):
+        fails(2, "several models take no MODEL.gguf",
+              arguments=["serve", "--models", DATA, "--port", 0, *more])
+
+
+def check_keys(*options):
+    with Server(*options) as server:
         equal(server.get("/health"), {"status": "ok"})
         equal(server.refuses(401, path="/v1/models")["type"], "authentication_error")
         server.refuses(401, path="/v1/models", headers={"Authorization": "Bearer secre"})
@@ -804,7 +826,9 @@ def test_keys():
                         if found not in scripts]
         assert "sandbox.js" in scripts, scripts
         equal(server.ask("/nothing.js")[0], 401)
-        for headers in ({"Authorization": "Bearer secret"}, {"x-api-key": "other"}):
+        server.refuses(401, path="/v1/models", headers={"x-api-key": ""})
+        for headers in ({"Authorization": "Bearer secret"}, {"x-api-key": "other"},
+                        {"x-api-key": "last"}):
             server.get("/v1/models", headers=headers)
 
 
