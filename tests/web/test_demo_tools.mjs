@@ -284,6 +284,17 @@ test("in the tab: passages of files are found by a model from a file", { skip },
     await page.locator("#search-file").setInputFiles(
       { name: "a.txt", mimeType: "text/plain", buffer: Buffer.from("first\n\nsecond\n") });
     await page.locator("#search .hint", { hasText: "3 passages" }).waitFor();
+    await page.locator("#search").evaluate((sheet) => {
+      const dataTransfer = new DataTransfer();
+      for (const [text, name] of [["third\n", "b.txt"], ["\0", "c.bin"]])
+        dataTransfer.items.add(new File([text], name));
+      for (const type of ["dragenter", "drop"])
+        sheet.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer }));
+    });
+    await page.locator("#search .hint", { hasText: "4 passages" }).waitFor();
+    assert.equal(await page.locator("#search-texts-problem").textContent(), "c.bin is not a text, or is too long.");
+    assert.ok(await page.locator("#drop-veil").isHidden());
+    assert.equal(await page.locator("#prompt").inputValue(), "");
     await findPassage(page);
     await page.locator("#search-button").click();
     await press(page, "Use the chat's model");
