@@ -168,8 +168,9 @@ static void complete_answer(exchange *e) {
     curl_off_t length = -1;
     e->f->easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &e->answer.status);
     e->f->easy_getinfo(e->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-    if (e->answer.status != 206) e->answer.offset = 0;
-    if (e->answer.status != 206 && length >= 0) e->answer.total = (uint64_t)length;
+    if (e->answer.status == 206) return;
+    e->answer.offset = 0;
+    e->answer.total = (uint64_t)length; /* -1, which is UINT64_MAX: not known */
 }
 
 static bool begin_once(exchange *e) {
