@@ -456,6 +456,63 @@ static void test_gguf_by_name(void **state) {
     wick_device_close(device);
 }
 
+/* An array is whole, or not there. */
+static void test_writer(void **state) {
+    const char *const path = out_path();
+    static const unsigned char bytes[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    (void)state;
+    wick_npy_writer *writer = (wick_npy_writer *)(uintptr_t)1;
+    wick_error error = {.status = WICK_OK};
+#define SAYS(call, wanted, text)                                                                   \
+    do {                                                                                           \
+        error = (wick_error){.status = WICK_OK};                                                   \
+        assert_int_equal(call, wanted);                                                            \
+        assert_string_equal(error.message, text);                                                  \
+    } while (0)
+    SAYS(wick_npy_start(path, WICK_F32, WICK_SHAPE(1), NULL, &error), WICK_ERR_ARGUMENT,
+         "wick_npy_start: writer is NULL");
+    SAYS(wick_npy_start(NULL, WICK_F32, WICK_SHAPE(1), &writer, &error), WICK_ERR_ARGUMENT,
+         "wick_npy_start: no path or no such dtype");
+    assert_null(writer);
+    SAYS(wick_npy_start(path, WICK_DTYPE_COUNT_, WICK_SHAPE(1), &writer, &error), WICK_ERR_ARGUMENT,
+         "wick_npy_start: no path or no such dtype");
+    SAYS(wick_npy_start(path, WICK_F32, WICK_SHAPE(INT64_MAX, 2), &writer, &error), WICK_ERR_SHAPE,
+         "no array of f32 can have this shape");
+    SAYS(wick_npy_start(path, WICK_F64, WICK_SHAPE(INT64_MAX / 2), &writer, &error), WICK_ERR_SHAPE,
+         "no array of f64 can have this shape");
+    SAYS(wick_npy_start(path, WICK_BF16, WICK_SHAPE(1), &writer, &error), WICK_ERR_DTYPE,
+         "NumPy has no type for bf16: convert to f32");
+    assert_null(fopen(path, "rb"));
+
+    assert_int_equal(wick_npy_start(path, WICK_F32, WICK_SHAPE(3), &writer, &error), WICK_OK);
+    SAYS(wick_npy_write(NULL, bytes, 4, &error), WICK_ERR_ARGUMENT,
+         "wick_npy_write: an argument is NULL");
+    SAYS(wick_npy_write(writer, NULL, 4, &error), WICK_ERR_ARGUMENT,
+         "wick_npy_write: an argument is NULL");
+    assert_int_equal(wick_npy_write(writer, bytes, 8, &error), WICK_OK);
+    SAYS(wick_npy_write(writer, bytes, 5, &error), WICK_ERR_ARGUMENT,
+         "wick_npy_write: 5 bytes, the array has room for 4 more");
+    SAYS(wick_npy_finish(writer, true, &error), WICK_ERR_STATE,
+         "the array is not complete: 4 bytes are missing");
+    assert_null(fopen(path, "rb"));
+    SAYS(wick_npy_finish(NULL, true, &error), WICK_ERR_ARGUMENT, "wick_npy_finish: writer is NULL");
+
+    for (int is_kept = 0; is_kept < 2; is_kept++) {
+        error = (wick_error){.status = WICK_OK};
+        assert_int_equal(wick_npy_start(path, WICK_F32, WICK_SHAPE(3), &writer, &error), WICK_OK);
+        assert_int_equal(wick_npy_write(writer, bytes, 8, &error), WICK_OK);
+        assert_int_equal(wick_npy_write(writer, bytes + 8, 4, &error), WICK_OK);
+        assert_int_equal(wick_npy_finish(writer, is_kept == 1, &error), WICK_OK);
+        assert_int_equal(remove(path) == 0, is_kept);
+    }
+    SAYS(wick_bytes_save(NULL, bytes, 1, &error), WICK_ERR_ARGUMENT,
+         "wick_bytes_save: an argument is NULL");
+    SAYS(wick_bytes_save(path, NULL, 1, &error), WICK_ERR_ARGUMENT,
+         "wick_bytes_save: an argument is NULL");
+    assert_null(fopen(path, "rb"));
+#undef SAYS
+}
+
 /* The array of a .npy file has no name; it becomes row-major and little-endian. */
 static void test_npy_by_name(void **state) {
     (void)state;
@@ -580,13 +637,21 @@ static void test_safetensors_bytes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_headers),           cmocka_unit_test(test_padding),
-        cmocka_unit_test(test_appends),           cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_numpy_files),       cmocka_unit_test(test_byte_order),
-        cmocka_unit_test(test_other_writers),     cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_tensors),           cmocka_unit_test(test_gguf_by_name),
-        cmocka_unit_test(test_npy_by_name),       cmocka_unit_test(test_safetensors_round_trip),
-        cmocka_unit_test(test_safetensors_bytes), cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_appends),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_numpy_files),
+        cmocka_unit_test(test_byte_order),
+        cmocka_unit_test(test_other_writers),
+        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_gguf_by_name),
+        cmocka_unit_test(test_npy_by_name),
+        cmocka_unit_test(test_writer),
+        cmocka_unit_test(test_safetensors_round_trip),
+        cmocka_unit_test(test_safetensors_bytes),
+        cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests_name("npy", tests, NULL, NULL);
 }

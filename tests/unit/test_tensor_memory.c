@@ -136,6 +136,66 @@ static void test_failed_reads(void **state) {
     check_failed_reads(true, 4);
 }
 
+/* More scopes in one another than a device begins with: each frees its own tensor. */
+static void test_many_scopes(void **state) {
+    enum { N = 20 };
+    (void)state;
+    checked_heap heap;
+    checked_heap_init(&heap, UINT64_MAX);
+    wick_device *const device = open_device(&(wick_device_desc){
+        .backend = WICK_BACKEND_CPU, .n_threads = 1, .allocator = heap.heap.hook});
+    wick_device_stats before, stats;
+    wick_device_get_stats(device, &before);
+    for (int round = 0; round < 2; round++) {
+        wick_scope scopes[N];
+        for (int i = 0; i < N; i++) {
+            scopes[i] = wick_scope_begin(device);
+            assert_int_equal(wick_device_error(device, NULL), WICK_OK);
+            assert_non_null(wick_empty(device, WICK_U8, WICK_SHAPE(1 << 10)));
+        }
+        wick_device_get_stats(device, &stats);
+        const uint64_t of_one = (stats.buffer_bytes - before.buffer_bytes) / N;
+        assert_true(of_one >= 1 << 10);
+        for (int i = N; i-- > 0;) {
+            wick_scope_end(scopes[i]);
+            wick_device_get_stats(device, &stats);
+            assert_int_equal(stats.buffer_bytes - before.buffer_bytes, (uint64_t)i * of_one);
+        }
+    }
+    wick_device_close(device);
+    assert_true(checked_heap_is_clean(&heap));
+}
+
+/* The scope around it has its tensors then. */
+static void test_no_memory_for_a_scope(void **state) {
+    enum { N = 64 };
+    (void)state;
+    checked_heap heap;
+    checked_heap_init(&heap, UINT64_MAX);
+    wick_device *const device = open_device(&(wick_device_desc){
+        .backend = WICK_BACKEND_CPU, .n_threads = 1, .allocator = heap.heap.hook});
+    wick_scope scopes[N];
+    int n = 0;
+    heap.n_allowed = 0;
+    do {
+        assert_true(n < N);
+        scopes[n] = wick_scope_begin(device);
+    } while (wick_device_error(device, NULL) == WICK_OK && ++n < N);
+    heap.n_allowed = UINT64_MAX;
+    assert_true(n > 1 && n < N);
+    wick_tensor *const x = wick_zeros(device, WICK_U8, WICK_SHAPE(4));
+    wick_scope_end(scopes[n]); /* it is none */
+    unsigned char got[4] = {1};
+    assert_int_equal(wick_read(x, got, sizeof got), WICK_OK);
+    assert_int_equal(got[0], 0);
+    while (n-- > 0) wick_scope_end(scopes[n]);
+    wick_device_stats stats;
+    wick_device_get_stats(device, &stats);
+    assert_int_equal(stats.buffer_bytes, 0);
+    wick_device_close(device);
+    assert_true(checked_heap_is_clean(&heap));
+}
+
 static void *allocate_if(void *user, size_t size) { return *(bool *)user ? malloc(size) : NULL; }
 
 static void release(void *user, void *memory, size_t size) {
@@ -442,6 +502,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_readings_given_up),
         cmocka_unit_test(test_failed_reads),
+        cmocka_unit_test(test_many_scopes),
+        cmocka_unit_test(test_no_memory_for_a_scope),
         cmocka_unit_test(missing_pointers),
         cmocka_unit_test(test_memory_is_used_in_place),
         cmocka_unit_test(test_memory_is_copied_or_refused),
