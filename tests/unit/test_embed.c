@@ -423,6 +423,7 @@ static void test_refusals(void **state) {
         embedder,
         wick_embedder_start_pairs(embedder, (wick_string){"a", 1}, texts, (const size_t[]){1}, 1),
         WICK_ERR_STATE, "pairs are scored with WICK_POOLING_RANK");
+    error = (wick_error){.status = WICK_OK};
     assert_int_equal(wick_embedder_error(NULL, &error), WICK_ERR_ARGUMENT);
     assert_string_equal(error.message, "wick_embedder_error: embedder is NULL");
     /* It goes on with what it can read. */
