@@ -6,7 +6,7 @@ import { startStaticServer } from "../../web/static_server.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const { WICK_REAL_MODEL = "", WICK_SHARED_DATA = "" } = process.env;
-const families = join(WICK_SHARED_DATA, "families");
+export const families = join(WICK_SHARED_DATA, "families");
 
 /**
  * A server of the package, the tests' pages and models; options: of startStaticServer, whose routes

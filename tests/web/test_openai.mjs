@@ -136,6 +136,6 @@ test("a model that is closed ends its answers; other engines say what they lack"
   await cpu.close();
   const plain = await CpuWick.open({ threads: 1 });
   const text = await plain.load([withTemplate(TEMPLATE)]);
-  await assert.rejects(text.api(), { code: "STATE", message: /api: true/ });
+  await assert.rejects(text.api(), { code: "UNSUPPORTED", message: /api: true/ });
   await plain.close();
 });

@@ -213,6 +213,7 @@ const WRONG = {
     [{ session: { contextLenght: 5 } }, "'contextLength'"],
   ],
   embed: [[{ pool: "mean" }, "There are pooling, "], [{ pooling: "meam" }, "one of auto, none, "]],
+  rerank: [[{ topN: 2 }, "There are maxTokens, signal"]],
   open: [
     [{ treads: 2 }, "did you mean 'threads'?"], [{ threads: -1 }, "from 0 to 1024, not -1"],
     [{ threads: "2" }, 'not "2"'], [{ memoryLimit: 2 ** 32 + 1 }, "not 4294967297"],
@@ -241,6 +242,7 @@ test("options are known, and what they are meant to be", async () => {
     generate: async (options) => session.generate("a", options),
     chat: async (options) => session.chat([], options),
     embed: (options) => model.embed(["a"], options),
+    rerank: (options) => model.rerank("a", ["b"], options),
     tokenize: (options) => model.tokenize("a", options),
     detokenize: async (options) => model.detokenize([1], options),
     chatTokens: (options) => model.chatTokens([], options),

@@ -9,7 +9,6 @@
 
 DOOR(wick_file_opening *, file_open, wick_source *source) {
     wick_file_opening *opening = NULL;
-    door_error = (wick_error){0};
     (void)wick_file_open_start(door_source_take(source), &opening, &door_error);
     return opening;
 }
@@ -18,7 +17,6 @@ DOOR(int, file_poll, wick_file_opening *opening) { return wick_file_open_poll(op
 
 DOOR(wick_file *, file_finish, wick_file_opening *opening) {
     wick_file *file = NULL;
-    door_error = (wick_error){0};
     return wick_file_open_finish(opening, &file, &door_error) == WICK_OK ? file : NULL;
 }
 
@@ -82,7 +80,6 @@ DOOR(int, model_poll, wick_model_loading *loading, double progress[2]) {
 
 DOOR(wick_model *, model_finish, wick_model_loading *loading) {
     wick_model *model = NULL;
-    door_error = (wick_error){0};
     return wick_model_open_finish(loading, &model, &door_error) == WICK_OK ? model : NULL;
 }
 
@@ -102,6 +99,7 @@ DOOR(const char *, model_info, const wick_model *model) {
     record_number("hostLayers", info.host_layers);
     record_number("hostWeightBytes", (double)info.host_weight_bytes);
     record_number("layers", info.n_layers);
+    record_number("labels", info.n_labels);
     record_number("embeddingLength", info.n_embd);
     record_number("vocabularySize", info.n_vocab);
     record_number("contextLength", info.context_length);

@@ -96,9 +96,8 @@ void session_options_free(session_options *options) {
 
 static int take_error(const wick_session *session, wick_status status) {
     if (status >= 0) return status;
-    door_error = (wick_error){0};
     (void)wick_session_error(session, &door_error);
-    return door_error.status != WICK_OK ? door_error.status : door_fail(status, NULL);
+    return status;
 }
 
 DOOR(wick_session *, session_open, wick_model *model, const char *text) {
@@ -192,7 +191,6 @@ static wick_status write_bytes(void *user, const void *bytes, size_t size, wick_
 DOOR(wick_session_saving *, session_save, wick_session *s, uint32_t id) {
     wick_session_saving *saving = NULL;
     void *const user = (void *)(uintptr_t)id;
-    door_error = (wick_error){0};
     (void)wick_session_save_start(s, write_bytes, user, &saving, &door_error);
     return saving;
 }
@@ -200,13 +198,11 @@ DOOR(wick_session_saving *, session_save, wick_session *s, uint32_t id) {
 DOOR(int, session_save_poll, wick_session_saving *saving) { return wick_session_save_poll(saving); }
 
 DOOR(int, session_save_finish, wick_session_saving *saving) {
-    door_error = (wick_error){0};
     return wick_session_save_finish(saving, &door_error);
 }
 
 DOOR(wick_session_loading *, session_load, wick_session *s, wick_source *source) {
     wick_session_loading *loading = NULL;
-    door_error = (wick_error){0};
     (void)wick_session_load_start(s, door_source_take(source), &loading, &door_error);
     return loading;
 }
@@ -216,7 +212,6 @@ DOOR(int, session_load_poll, wick_session_loading *loading) {
 }
 
 DOOR(int, session_load_finish, wick_session_loading *loading) {
-    door_error = (wick_error){0};
     return wick_session_load_finish(loading, &door_error);
 }
 
@@ -225,7 +220,7 @@ DOOR(int, session_load_finish, wick_session_loading *loading) {
 #define AT(field) offsetof(wick_embedder_desc, field)
 static const option_field embedder_fields[] = {
     {"maxTokens", OPTION_UINT, AT(max_tokens), NULL},
-    {"pooling", OPTION_CHOICE, AT(pooling), "auto none mean cls last"},
+    {"pooling", OPTION_CHOICE, AT(pooling), "auto none mean cls last rank"},
     {"raw", OPTION_BOOL, AT(is_raw), NULL},
 };
 #undef AT
@@ -245,11 +240,10 @@ DOOR(wick_embedder *, embedder_open, wick_model *model, const char *text) {
 
 DOOR(void, embedder_close, wick_embedder *embedder) { wick_embedder_close(embedder); }
 
-static int take_embedder_error(const wick_embedder *embedder, wick_status status) {
+int take_embedder_error(const wick_embedder *embedder, wick_status status) {
     if (status >= 0) return status;
-    door_error = (wick_error){0};
     (void)wick_embedder_error(embedder, &door_error);
-    return door_error.status != WICK_OK ? door_error.status : door_fail(status, NULL);
+    return status;
 }
 
 /* How many texts it takes at once. */

@@ -13,4 +13,7 @@ typedef struct session_options {
 wick_status session_options_read(const char *text, session_options *options);
 void session_options_free(session_options *options);
 
+/* The status of a call of an embedder; a failure's sentence becomes the door's. */
+int take_embedder_error(const wick_embedder *embedder, wick_status status);
+
 #endif

@@ -1,5 +1,5 @@
 /** Adapters of a model, as the page sees them. */
-import { kindOf, WickError } from "./errors.js";
+import { checkArray, kindOf, WickError } from "./errors.js";
 import type { Port } from "./port.js";
 
 /** A low-rank adapter (LoRA: Hu et al., 2021) that sessions of its model choose. */
@@ -37,8 +37,7 @@ export interface AdapterUse {
 
 /** The numbers of a session's adapters, each with its scale. */
 export function adapterUses(uses: AdapterUse[]): [number, number][] {
-  if (!Array.isArray(uses))
-    throw new WickError("ARGUMENT", `adapters are given as an array, not as ${kindOf(uses)}`);
+  checkArray(uses, "adapters");
   return uses.map((use) => {
     if (!(use?.adapter instanceof Adapter))
       throw new WickError("ARGUMENT",

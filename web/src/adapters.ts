@@ -1,5 +1,4 @@
 /** The engine's side of adapters, in the module with tensors. */
-import { WickError } from "./errors.js";
 import type { Module } from "./module.js";
 import { Table } from "./table.js";
 
@@ -9,9 +8,7 @@ interface Held {
 }
 
 export function checkTensors(module: Module): void {
-  if (!module.hasDoor("finetune_start"))
-    throw new WickError("UNSUPPORTED", "fine-tuning and adapters are in the module with tensors: "
-      + "open the engine with { tensors: true }");
+  module.checkDoor("finetune_start", "for fine-tuning and adapters", "tensors");
 }
 
 export class Adapters {
@@ -22,25 +19,17 @@ export class Adapters {
     this.#module = module;
   }
 
-  #withFile<T>(file: Uint8Array, call: (at: number) => T): T {
-    checkTensors(this.#module);
-    const at = this.#module.put(file);
-    try {
-      return call(at);
-    } finally {
-      this.#module.release(at);
-    }
-  }
-
   /** For all sessions to come. */
   addWhole(model: number, file: Uint8Array, scale: number): void {
-    this.#withFile(file, (at) =>
-      this.#module.checked("model_add_adapter", model, at, file.length, scale));
+    checkTensors(this.#module);
+    this.#module.withBytes(file, (at, size) =>
+      this.#module.checked("model_add_adapter", model, at, size, scale));
   }
 
   load(model: number, file: Uint8Array): number {
-    const pointer = this.#withFile(file, (at) =>
-      this.#module.pointer("lora_open", model, at, file.length));
+    checkTensors(this.#module);
+    const pointer = this.#module.withBytes(file, (at, size) =>
+      this.#module.pointer("lora_open", model, at, size));
     return this.#held.add({ pointer, model });
   }
 

@@ -1,5 +1,4 @@
 /** The engine's side of APIs (wick/api.h): the bytes of requests in, those of answers out. */
-import { WickError } from "./errors.js";
 import type { Module } from "./module.js";
 import { Table } from "./table.js";
 import type { ApiOptions } from "./types.js";
@@ -49,8 +48,7 @@ export class Apis {
   open(model: number, options: ApiOptions): number {
     const m = this.#module;
     const { name = "", chatTemplate = "", parallel = 0, maxQueue = 0, ...sessions } = options;
-    if (!m.hasDoor("api_open"))
-      throw new WickError("STATE", "this engine answers no APIs: open it with api: true");
+    m.checkDoor("api_open", "for APIs", "api");
     const pointer = m.pointer("api_open", model, name, chatTemplate, parallel, maxQueue,
                               JSON.stringify(sessions));
     return this.#held.add({ pointer, model });
@@ -73,14 +71,10 @@ export class Apis {
   begin(id: number, { method, path, body }: ApiRequest): number {
     const m = this.#module;
     const api = this.#held.get(id).pointer;
-    const at = m.put(body);
-    try {
-      const seconds = Math.floor(Date.now() / 1000);
-      const pointer = m.pointer("exchange_open", api, method, path, at, body.length, seconds);
-      return this.#exchanges.add({ pointer, api });
-    } finally {
-      m.release(at);
-    }
+    const seconds = Math.floor(Date.now() / 1000);
+    const pointer = m.withBytes(body, (at, size) =>
+      m.pointer("exchange_open", api, method, path, at, size, seconds));
+    return this.#exchanges.add({ pointer, api });
   }
 
   /** What comes next of the answer, as soon as there is something; the others go on, too. */

@@ -12,7 +12,7 @@ import { CancelledError } from "./errors.js";
 import type { HttpOptions } from "./download.js";
 import type { ApiRequest } from "./apis.js";
 import type { LoadingOptions } from "./loader.js";
-import { type ChatRequest, Models } from "./models.js";
+import { type ChatRequest, Models, type RankOptions } from "./models.js";
 import type { SessionEvent } from "./sessions.js";
 import type { PromisedMemory } from "./promised_memory.js";
 import type { ModelSource } from "./model_source.js";
@@ -249,8 +249,9 @@ export class Engine {
     return this.#models.chatTokens(model, messages, options);
   }
 
-  embed({ signal }: CallContext, model: number, texts: string[], options: EmbedOptions) {
-    return this.#models.embed(model, texts, options, signal);
+  embed({ signal }: CallContext, model: number, texts: string[], options: EmbedOptions | RankOptions,
+        query?: string) {
+    return this.#models.embed(model, texts, options, signal, query);
   }
 
   // --- Fine-tuning ---

@@ -113,6 +113,12 @@ export function kindOf(value: unknown): string {
   return text.slice(0, 40);
 }
 
+/** Refuses what is not an array; what: of these. */
+export function checkArray(value: unknown, what: string): void {
+  if (!Array.isArray(value))
+    throw new WickError("ARGUMENT", `${what} are given as an array, not as ${kindOf(value)}`);
+}
+
 /** Throws where the signal has been given. */
 export function checkSignal(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new CancelledError(undefined, { cause: signal.reason });

@@ -62,12 +62,8 @@ export class Finetunings {
   }
 
   #add(door: string, examples: number, text: string): void {
-    const m = this.#module, bytes = new TextEncoder().encode(text), at = m.put(bytes);
-    try {
-      m.checked(door, examples, at, bytes.length);
-    } finally {
-      m.release(at);
-    }
+    this.#module.withBytes(new TextEncoder().encode(text), (at, size) =>
+      this.#module.checked(door, examples, at, size));
   }
 
   /** The next event; undefined: all steps are done. */

@@ -4,11 +4,12 @@ import { Api } from "./api.js";
 import { kindOf, WickError } from "./errors.js";
 import { Finetuning } from "./finetuning.js";
 import type { Leaks } from "./leaks.js";
-import { API, checked, DETOKENIZE, EMBED, FINETUNE, SESSION, TEMPLATE, TOKENIZE } from "./options.js";
+import { API, checked, DETOKENIZE, EMBED, FINETUNE, RERANK, SESSION, TEMPLATE, TOKENIZE } from "./options.js";
 import type { Port } from "./port.js";
 import { Session } from "./session.js";
 import type {
-  ApiOptions, ChatMessage, ChatOptions, EmbedOptions, FinetuneOptions, ModelInfo, SessionOptions, TokenizeOptions,
+  ApiOptions, ChatMessage, ChatOptions, EmbedOptions, FinetuneOptions, ModelInfo, RankedDocument, RerankOptions,
+  SessionOptions, TokenizeOptions,
 } from "./types.js";
 import { tokenIds } from "./values.js";
 
@@ -63,6 +64,18 @@ export class Model {
   Promise<Float32Array[]> {
     const { signal, ...rest } = checked(EMBED, options);
     return this.#port.call("embed", [this.#id, texts, rest], { signal });
+  }
+
+  /**
+   * Documents in the order of how well they answer the query, the best first, by a reranker
+   * (`info.labels`). In an engine that was opened with `api: true`.
+   */
+  async rerank(query: string, documents: string[], options: RerankOptions & { signal?: AbortSignal } = {}):
+  Promise<RankedDocument[]> {
+    const { signal, ...rest } = checked(RERANK, options);
+    const given = { ...rest, pooling: "rank" } as const;
+    const rows = await this.#port.call("embed", [this.#id, documents, given, query], { signal });
+    return rows.map(([score], index) => ({ index, score: score! })).sort((a, b) => b.score - a.score);
   }
 
   /**

@@ -1,7 +1,7 @@
 /** The engine's side of models: loaded, asked, their tokens, and texts as vectors. */
 import { Adapters } from "./adapters.js";
 import { Apis } from "./apis.js";
-import { kindOf, WickError } from "./errors.js";
+import { checkArray, kindOf, WickError } from "./errors.js";
 import type { CallContext } from "./engine.js";
 import { Finetunings } from "./finetunings.js";
 import { Loader, type LoadingOptions } from "./loader.js";
@@ -11,8 +11,8 @@ import { Sessions, type Shown } from "./sessions.js";
 import type { SourceOptions } from "./source.js";
 import { Table } from "./table.js";
 import type {
-  ApiOptions, ChatMessage, ChatOptions, EmbedOptions, FinetuneOptions, ModelInfo, Preflight, SessionOptions,
-  TokenizeOptions,
+  ApiOptions, ChatMessage, ChatOptions, EmbedOptions, FinetuneOptions, ModelInfo, Preflight, RerankOptions,
+  SessionOptions, TokenizeOptions,
 } from "./types.js";
 
 /** WICK_TOKENIZE_*. */
@@ -21,6 +21,11 @@ const ADD_SPECIAL = 5, PARSE_SPECIAL = 2;
 /** maxTokens: of the answer. */
 export interface ChatRequest extends ChatOptions {
   maxTokens?: number;
+}
+
+/** Of scores in place of vectors. */
+export interface RankOptions extends RerankOptions {
+  pooling: "rank";
 }
 
 interface Held {
@@ -143,8 +148,7 @@ export class Models {
 
   /** The tokens of a conversation by the model's template. */
   chatTokens(model: number, messages: ChatMessage[], options: ChatOptions): Uint32Array {
-    if (!Array.isArray(messages))
-      throw new WickError("ARGUMENT", `messages are wanted in an array, not ${kindOf(messages)}`);
+    checkArray(messages, "messages");
     const t = new Date();
     const now = [t.getFullYear(), t.getMonth() + 1, t.getDate(), t.getHours(), t.getMinutes(),
                  t.getSeconds()];
@@ -209,41 +213,41 @@ export class Models {
   }
 
   #withText<T>(text: string, call: (at: number, size: number) => T): T {
-    const bytes = encode(text);
-    const at = this.#module.put(bytes);
-    try {
-      return call(at, bytes.length);
-    } finally {
-      this.#module.release(at);
-    }
+    return this.#module.withBytes(encode(text), call);
   }
 
   // --- Texts as vectors ---
 
-  /** For each text its rows, concatenated: one, or with pooling `none` one per token. */
-  async embed(model: number, texts: string[], options: EmbedOptions,
-              signal: AbortSignal): Promise<Float32Array[]> {
-    if (!Array.isArray(texts))
-      throw new WickError("ARGUMENT", `texts are given as an array, not as ${kindOf(texts)}`);
+  /**
+   * For each text its rows, concatenated: one, or with pooling `none` one per token; with pooling
+   * `rank` the scores of its pair with the query.
+   */
+  async embed(model: number, texts: string[], options: EmbedOptions | RankOptions,
+              signal: AbortSignal, query?: string): Promise<Float32Array[]> {
+    checkArray(texts, "texts");
     const { embedding } = this.#held.get(model);
-    const result = this.#embedAll(model, texts, options, signal);
+    const result = this.#embedAll(model, texts, options, signal, query);
     const running = result.catch(() => undefined);
     embedding.add(running);
     return result.finally(() => embedding.delete(running));
   }
 
-  async #embedAll(model: number, texts: string[], options: EmbedOptions,
-                  signal: AbortSignal): Promise<Float32Array[]> {
+  async #embedAll(model: number, texts: string[], options: EmbedOptions | RankOptions,
+                  signal: AbortSignal, query?: string): Promise<Float32Array[]> {
     const m = this.#module;
     const { pointer } = this.#held.get(model);
-    const width = this.#info(pointer).embeddingLength;
+    const { embeddingLength, labels } = this.#info(pointer);
+    const isRanking = options.pooling === "rank";
+    const width = isRanking ? labels : embeddingLength;
+    const door = isRanking ? "embedder_start_pairs" : "embedder_start";
+    m.checkDoor(door, "for rerankers", "api");
     const embedder = m.pointer("embedder_open", pointer, JSON.stringify(options));
     const vectors: Float32Array[] = [];
     try {
       const most = m.call("embedder_most", embedder);
       for (let i = 0; i < texts.length; i += most) {
         const group = texts.slice(i, i + most);
-        await this.#embed(embedder, model, group, signal);
+        await this.#embed(door, embedder, model, isRanking ? [query!, ...group] : group, signal);
         const rows = m.call("embedder_result", embedder, this.#scratch);
         const size = m.memory.words(this.#scratch, 1)[0]! / group.length * width;
         for (const k of group.keys())
@@ -256,12 +260,12 @@ export class Models {
   }
 
   /** Refuses to go on once the model is closed. */
-  async #embed(embedder: number, model: number, texts: string[],
+  async #embed(door: string, embedder: number, model: number, texts: string[],
                signal: AbortSignal): Promise<void> {
     const m = this.#module;
     this.#held.get(model);
     this.#withTexts(texts, (at, sizes) =>
-      m.checked("embedder_start", embedder, at, sizes, texts.length));
+      m.checked(door, embedder, at, sizes, texts.length));
     await m.finish(() => {
       this.#held.get(model);
       return m.checked("embedder_poll", embedder);

@@ -129,6 +129,12 @@ export class Module {
     return door in this.#doors;
   }
 
+  /** Refuses what is in the modules of an option alone. */
+  checkDoor(door: string, what: string, option: string): void {
+    if (!this.hasDoor(door))
+      throw makeError("UNSUPPORTED", `${what}: open the engine with { ${option}: true }`);
+  }
+
   /** It has trapped, and no door can be called any more. */
   get isBroken(): boolean {
     return this.#failure !== undefined;
@@ -194,6 +200,16 @@ export class Module {
     } finally {
       if (!isFinished) this.call("read_finish", reading, device, 0, 0);
       if (at !== 0) this.release(at);
+    }
+  }
+
+  /** Calls with where a copy of the bytes is, which is released then. */
+  withBytes<T>(bytes: Uint8Array, call: (at: number, size: number) => T): T {
+    const at = this.put(bytes);
+    try {
+      return call(at, bytes.length);
+    } finally {
+      this.release(at);
     }
   }
 

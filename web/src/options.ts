@@ -5,7 +5,7 @@ import type { CallOptions } from "./session.js";
 import type { OptimizerOptions } from "./tensor_types.js";
 import type {
   ApiOptions, ChatOptions, EmbedOptions, FinetuneOptions, GenerateOptions, GpuOptions, KernelOptions, OpenOptions,
-  SessionOptions, TokenizeOptions, VerifyOptions,
+  RerankOptions, SessionOptions, TokenizeOptions, VerifyOptions,
 } from "./types.js";
 import type { LoadOptions, RequestOptions } from "./wick.js";
 
@@ -99,9 +99,11 @@ export const LOAD: Rules<LoadOptions> = {
   sha256: ANY,
   session: OBJECT, force: FLAG, connections: whole(1, 16), ...REQUEST,
 };
+export const RERANK: Rules<RerankOptions & { signal?: AbortSignal }> = {
+  maxTokens: COUNT, signal: SIGNAL,
+};
 export const EMBED: Rules<EmbedOptions & { signal?: AbortSignal }> = {
-  pooling: oneOf("auto", "none", "mean", "cls", "last"), raw: FLAG, maxTokens: COUNT,
-  signal: SIGNAL,
+  pooling: oneOf("auto", "none", "mean", "cls", "last"), raw: FLAG, ...RERANK,
 };
 export const TOKENIZE: Rules<TokenizeOptions> = { addSpecial: FLAG, parseSpecial: FLAG };
 export const DETOKENIZE: Rules<{ special?: boolean }> = { special: FLAG };

@@ -111,22 +111,14 @@ export class Sessions {
   setAdapters(id: number, uses: Uint8Array): Promise<void> {
     return this.#alone(id, (pointer) => {
       if (uses.length === 0 && !this.#module.hasDoor("session_set_loras")) return;
-      const at = this.#module.put(uses);
-      try {
-        this.#module.checked("session_set_loras", pointer, at, uses.length / 8);
-      } finally {
-        this.#module.release(at);
-      }
+      this.#module.withBytes(uses, (at, size) =>
+        this.#module.checked("session_set_loras", pointer, at, size / 8));
     });
   }
 
   #give(door: string, session: number, tokens: Uint32Array): void {
-    const at = this.#module.put(new Uint8Array(Uint32Array.from(tokens).buffer));
-    try {
-      this.#module.checked(door, session, at, tokens.length);
-    } finally {
-      this.#module.release(at);
-    }
+    this.#module.withBytes(new Uint8Array(Uint32Array.from(tokens).buffer), (at) =>
+      this.#module.checked(door, session, at, tokens.length));
   }
 
   reset(id: number): void {

@@ -290,12 +290,7 @@ export class Tensors {
   #write({ tensor, bytes }: Extract<Command, { kind: "write" }>): void {
     const m = this.#module;
     const pointer = this.#get(tensor);
-    const at = m.put(bytes);
-    try {
-      m.checked("tensor_write", pointer, at, bytes.length);
-    } finally {
-      m.release(at);
-    }
+    m.withBytes(bytes, (at, size) => m.checked("tensor_write", pointer, at, size));
   }
 
   #release(ids: number[]): void {

@@ -206,6 +206,8 @@ export interface ModelInfo {
   vocabularySize: number;
   /** Tokens that the model was made for. */
   contextLength: number;
+  /** Of a reranker: numbers that its classifier gives; 0: it is none. */
+  labels: number;
 }
 
 /** What a model needs, computed from its header alone. */
@@ -570,6 +572,19 @@ export interface EmbedOptions {
   raw?: boolean;
   /** Most of a text, a longer one is refused (STATE). Default: the context, at most 4096. */
   maxTokens?: number;
+}
+
+export interface RerankOptions {
+  /** Most of the query with a document, more are refused (STATE). Default: the context, at most 4096. */
+  maxTokens?: number;
+}
+
+/** A document in the order of how well it answers the query. */
+export interface RankedDocument {
+  /** Of the documents that were given. */
+  index: number;
+  /** Larger for a better one; their range is the model's. */
+  score: number;
 }
 
 export interface Progress {

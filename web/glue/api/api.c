@@ -1,4 +1,5 @@
-/* web/glue/api/api.c: doors to the APIs of wick/api.h: requests in, answers out, as bytes. */
+/* web/glue/api/api.c: doors to the APIs of wick/api.h (requests in, answers out, as bytes) and to
+ * rerankers. */
 #include "../session.h"
 
 /* name and chat_template: "" is none; text: of the sessions. */
@@ -41,4 +42,14 @@ DOOR(int, exchange_is_over, const wick_exchange *exchange) {
 }
 DOOR(const char *, exchange_take, wick_exchange *exchange, size_t *size) {
     return wick_exchange_take(exchange, size);
+}
+
+/* --- Rerankers --- */
+
+/* texts, sizes: first the query, then the documents; n: of both. */
+DOOR(int, embedder_start_pairs, wick_embedder *embedder, const char *const *texts,
+     const size_t *sizes, size_t n) {
+    const wick_string query = {texts[0], sizes[0]};
+    return take_embedder_error(
+        embedder, wick_embedder_start_pairs(embedder, query, texts + 1, sizes + 1, n - 1));
 }
