@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "small_model.h"
 #include "stories_session.h"
 
 #include <math.h>
@@ -287,6 +288,95 @@ static void test_too_long(void **state) {
     }
     free(body);
     wick_api_close(api);
+}
+
+/* A model of 8 tokens, of which some mark gaps. */
+static wick_model *open_marked(bool has_files) {
+    static gguf_bytes file;
+    wick_model_loading *loading;
+    wick_model *marked;
+    wick_error error = {.status = WICK_OK};
+    small_model small = small_model_make();
+    small.n_tokens = 8;
+    small_find_tensor(&small, "token_embd.weight")->extents[1] = 8;
+    small_set_u32(&small, "tokenizer.ggml.fim_pre_token_id", 2);
+    small_set_u32(&small, "tokenizer.ggml.fim_suf_token_id", 7);
+    small_set_u32(&small, "tokenizer.ggml.fim_mid_token_id", 6);
+    if (has_files) small_set_u32(&small, "tokenizer.ggml.fim_rep_token_id", 5);
+    if (has_files) small_set_u32(&small, "tokenizer.ggml.fim_sep_token_id", 0);
+    small_set_u32(&small, "llama.context_length", 128);
+    small_write(&small, true, &file);
+    const wick_source source = wick_source_memory(file.data, file.size);
+    assert_int_equal(wick_model_open_start(device, source, NULL, &loading, NULL), WICK_OK);
+    while (wick_model_open_poll(loading, NULL) == WICK_PENDING) wick_pause(device);
+    if (wick_model_open_finish(loading, &marked, &error) != WICK_OK) fail_msg("%s", error.message);
+    return marked;
+}
+
+/* parts: texts, and "#3" for the id 3. */
+static size_t ids_of_parts(const wick_model *of, const char *const *parts, uint32_t *ids) {
+    size_t n = 0, more;
+    for (; *parts; parts++) {
+        if ((*parts)[0] == '#') {
+            ids[n++] = (uint32_t)((*parts)[1] - '0');
+            continue;
+        }
+        assert_int_equal(wick_tokenize(wick_model_tokenizer(of), *parts, strlen(*parts), 0, ids + n,
+                                       128 - n, &more),
+                         WICK_OK);
+        n += more;
+    }
+    return n;
+}
+
+/* What stands before and after a gap, and files around it. */
+static void test_infill(void **state) {
+    static const struct {
+        bool has_files;
+        const char *body, *parts[16];
+    } cases[] = {
+        {false,
+         "{\"input_prefix\":\"a\",\"input_suffix\":\"b\"}",
+         {"#1", "#2", "a", "#7", "b", "#6"}},
+        {true, "{\"input_prefix\":\"a\",\"prompt\":\"c\"}", {"#1", "#2", "a", "#7", "#6", "c"}},
+        {false,
+         "{\"input_extra\":[{\"text\":\"ab\"}],\"input_suffix\":\"b\"}",
+         {"#1", "\n", "ab", "#2", "#7", "b", "#6"}},
+        {true,
+         "{\"input_extra\":[{\"text\":\"ab\",\"filename\":\"c\"},{\"text\":\"b\"}]}",
+         {"#1", "#5", "project\n", "#0", "c", "\n", "ab", "#0", "file", "\n", "b", "#0",
+          "filename\n", "#2", "#7", "#6"}},
+    };
+    static const char *const refused[][2] = {
+        {"{\"input_prefix\":5}", "input_prefix must be a text"},
+        {"{\"input_suffix\":5}", "input_suffix must be a text"},
+        {"{\"prompt\":5}", "prompt must be a text"},
+        {"{\"input_extra\":5}", "input_extra must be an array"},
+        {"{\"input_extra\":[{}]}", "each must have a text"},
+        {"{\"input_extra\":[{\"text\":\"a\",\"filename\":5}]}", "its filename must be a text"}};
+    (void)state;
+    for (int has_files = 0; has_files < 2; has_files++) {
+        wick_model *const marked = open_marked(has_files == 1);
+        wick_api *api;
+        const wick_api_desc desc = {.name = "m", .session = {.context_length = 128}};
+        assert_int_equal(wick_api_open(marked, &desc, &api, NULL), WICK_OK);
+        for (size_t i = 0; i < WK_COUNT(cases); i++) {
+            uint32_t ids[128];
+            const char *parts[17] = {NULL};
+            if (cases[i].has_files != (has_files == 1)) continue;
+            for (size_t k = 0; k < 16; k++) parts[k] = cases[i].parts[k];
+            const size_t n = ids_of_parts(marked, parts, ids);
+            wick_exchange *const x = ask(api, "/infill", cases[i].body);
+            assert_int_equal(x->n_prompts, 1);
+            assert_int_equal(x->prompts[0].n, n);
+            assert_memory_equal(x->prompts[0].ids, ids, n * sizeof *ids);
+            wick_exchange_close(x);
+        }
+        for (size_t i = 0; i < WK_COUNT(refused); i++)
+            expect_text(answer(api, "/infill", refused[i][0], 400), refused[i][1]);
+        wick_api_close(api);
+        wick_model_close(marked);
+    }
 }
 
 /* ---- What templates are given ---- */
@@ -626,21 +716,14 @@ static void test_arguments_of_calls(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_sampling),
-        cmocka_unit_test(test_prompts),
-        cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_variables),
-        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_tools_in_words),
-        cmocka_unit_test(test_prefill),
-        cmocka_unit_test(test_translated),
-        cmocka_unit_test(test_schemas),
-        cmocka_unit_test(test_thinking),
-        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_health),
-        cmocka_unit_test(test_arguments_of_calls),
+        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_sampling),       cmocka_unit_test(test_prompts),
+        cmocka_unit_test(test_too_long),       cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_infill),         cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_tools_in_words), cmocka_unit_test(test_prefill),
+        cmocka_unit_test(test_translated),     cmocka_unit_test(test_schemas),
+        cmocka_unit_test(test_thinking),       cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_health),         cmocka_unit_test(test_arguments_of_calls),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
