@@ -26,6 +26,7 @@ int cli_report_chat(const wick_chat *talk) {
     const wick_status status = wick_chat_error(talk, &error);
     const char *hint = cli_step_hint(status);
     if (status == WICK_ERR_STATE) hint = "a larger --context holds more";
+    if (status == WICK_ERR_CANCELLED) return CLI_INTERRUPTED;
     if (status == WICK_ERR_VALUE)
         return cli_error("the chat template refuses this: %s", error.message);
     return cli_report(&error, hint);

@@ -98,6 +98,10 @@ typedef struct wick_chat_desc {
     const char *tools; /* a JSON array of functions as OpenAI's API has them; NULL: none */
     wick_thinking thinking;
     wick_time_of_day now; /* for templates that tell the date */
+    /* As in wick_conversation, asked while the template renders: true ends that, and the call that
+     * wanted it fails with WICK_ERR_CANCELLED. NULL: never. */
+    bool (*stops)(void *stop_context);
+    void *stop_context;
 } wick_chat_desc;
 
 /* The model must outlive the conversation. desc may be NULL. WICK_ERR_NOT_FOUND: the model has no
@@ -118,7 +122,8 @@ WICK_API void wick_chat_close(wick_chat *chat);
  * stay. The first event says how many messages were left out; the list of messages keeps them.
  *
  * A failure changes nothing. WICK_ERR_STATE: there is no message, or the system message and the
- * last turn alone fill the context; WICK_ERR_VALUE: the template refuses the messages. */
+ * last turn alone fill the context; WICK_ERR_VALUE: the template refuses the messages;
+ * WICK_ERR_CANCELLED: stops said so. */
 WICK_API wick_status wick_chat_send(wick_chat *chat, const char *text);
 
 /* The next event of the answer, as wick_session_step and wick_session_next. The answer is the last

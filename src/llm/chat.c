@@ -16,6 +16,8 @@ struct wick_chat {
     wk_arena arena; /* variables and tools */
     const wk_json *variables, *tools;
     wick_time_of_day now;
+    bool (*stops)(void *stop_context);
+    void *stop_context;
 
     wk_chat_messages messages;
     size_t n_left_out;   /* messages after the system messages that the model does not see */
@@ -117,6 +119,8 @@ wick_status wick_chat_open(wick_model *model, const wick_chat_desc *desc, wick_c
     made->heap = model->heap;
     made->model = model;
     made->now = desc->now;
+    made->stops = desc->stops;
+    made->stop_context = desc->stop_context;
     made->messages = wk_chat_messages_none(made->heap);
     wk_arena_init(&made->arena, made->heap, 1024);
     const wick_status status = open_parts(made, desc, error);
@@ -161,7 +165,9 @@ static wick_status render(wick_chat *chat, size_t first, wick_prompt **prompt) {
         .tools = chat->tools,
         .variables = chat->variables,
         .generation_prompt = WICK_GENERATION_PROMPT_ON,
-        .now = chat->now};
+        .now = chat->now,
+        .stops = chat->stops,
+        .stop_context = chat->stop_context};
     const wick_status status =
         conversation.messages
             ? wick_template_render(chat->compiled, &conversation, prompt, &chat->error)

@@ -184,6 +184,34 @@ static void test_refusing_template(void **state) {
     wick_chat_close(chat);
 }
 
+static bool count_questions(void *context) {
+    int *const n = context;
+    return ++*n == 3;
+}
+
+/* Who waits no longer ends a template that takes long; the conversation goes on. */
+static void test_template_that_is_stopped(void **state) {
+    (void)state;
+    int n = 0;
+    wick_error error = {0};
+    wick_chat *const chat = open_chat(&(wick_chat_desc){
+        .chat_template = "{% for m in messages if m.content == 'long' %}"
+                         "{% for a in range(9999) %}{% for b in range(9999) %}{% set c = a %}"
+                         "{% endfor %}{% endfor %}{% endfor %}Once upon",
+        .session = {.max_tokens = 2},
+        .stops = count_questions,
+        .stop_context = &n});
+    assert_int_equal(wick_chat_send(chat, "long"), WICK_ERR_CANCELLED);
+    assert_int_equal(n, 3);
+    assert_int_equal(wick_chat_error(chat, &error), WICK_ERR_CANCELLED);
+    assert_int_not_equal(error.message[0], 0);
+    assert_int_equal(count(chat), 0);
+    send(chat, "short");
+    assert_int_equal(answer(chat, NULL, 0, NULL), WICK_END_MAX_TOKENS);
+    assert_int_equal(count(chat), 2);
+    wick_chat_close(chat);
+}
+
 static void test_configure(void **state) {
     (void)state;
     wick_chat *const chat = open_short(256, 3);
@@ -307,11 +335,17 @@ static void test_null(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_turns),         cmocka_unit_test(test_own_messages),
-        cmocka_unit_test(test_json_messages), cmocka_unit_test(test_variables),
-        cmocka_unit_test(test_cut_answer),    cmocka_unit_test(test_refusing_template),
-        cmocka_unit_test(test_configure),     cmocka_unit_test(test_message_without_memory),
-        cmocka_unit_test(test_open_refuses),  cmocka_unit_test(test_null),
+        cmocka_unit_test(test_template_that_is_stopped),
+        cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_own_messages),
+        cmocka_unit_test(test_json_messages),
+        cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_cut_answer),
+        cmocka_unit_test(test_refusing_template),
+        cmocka_unit_test(test_configure),
+        cmocka_unit_test(test_message_without_memory),
+        cmocka_unit_test(test_open_refuses),
+        cmocka_unit_test(test_null),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
