@@ -77,7 +77,6 @@ static const char *usual_hint(wick_status status) {
     case WICK_ERR_INDEX: return "'wick info MODEL' shows the size of the vocabulary";
     case WICK_ERR_DEVICE_LOST: return "try again, or with --backend cpu";
     case WICK_ERR_DEVICE: return "try --backend cpu";
-    case WICK_ERR_MISMATCH: return "please report it with the command line and 'wick devices'";
     case WICK_ERR_INTERNAL: return "please report it with the command line and 'wick devices'";
     default: return "";
     }
