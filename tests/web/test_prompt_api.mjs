@@ -136,14 +136,19 @@ test("tools are run, and the model goes on with their results", async () => {
   const seen = [], ran = [];
   const call = { kind: "call", tag: "<tool_call>",
                  text: '{"name": "weather", "arguments": {"city": "Rome"}}' };
-  const fake = fakeModel([[{ kind: "content", text: "Let me see. " }, call],
+  const asText = { ...call, text: JSON.stringify({ name: "weather", arguments: '{"city": "Bari"}' }) };
+  const fake = fakeModel([[{ kind: "content", text: "Let me see. " }, call, asText], [call],
                           [{ kind: "content", text: "Sunny." }]], seen);
   const session = await promptApi(fake).create({ tools: [{ name: "weather", description: "of a city",
     inputSchema: { type: "object" }, execute: async (given) => (ran.push(given), { sky: "clear" }) }] });
   assert.equal(await session.prompt("Rome?"), "Let me see. Sunny.");
-  assert.deepEqual(ran, [{ city: "Rome" }]);
+  assert.deepEqual(ran, [{ city: "Rome" }, { city: "Bari" }, { city: "Rome" }]);
   assert.equal(seen[0].tools[0].function.name, "weather");
-  const [asked, result] = seen[1].messages.slice(-2);
+  const [asked, result] = seen[1].messages.slice(-3);
+  const ids = seen[2].messages.flatMap(({ tool_calls = [] }) => tool_calls).map(({ id }) => id);
+  assert.equal(new Set(ids).size, 3);
+  for (const id of ids) assert.match(id, /^\d{9}$/);
+  assert.deepEqual(seen[2].messages.flatMap(({ tool_call_id: id }) => id ?? []), ids);
   assert.deepEqual(asked.tool_calls[0].function, { name: "weather", arguments: { city: "Rome" } });
   assert.deepEqual([result.role, result.content], ["tool", '{"sky":"clear"}']);
 });

@@ -100,18 +100,27 @@ const isPrefixed = (input: PromptInput): boolean => {
 };
 
 interface Call {
+  id: string;
   name: string;
   given: object;
 }
+
+let nCalls = 0;
+/** Nine digits, as Mistral's templates want; no two are equal. */
+const newCallId = (): string => String(nCalls++).padStart(9, "0");
+
+/** Arguments, which some models write as a text that is JSON. */
+const objectOf = (given: object | string): object =>
+  (typeof given === "string" ? JSON.parse(given || "{}") as object : given);
 
 /** A call, or several, as JSON; undefined: it is none that is understood. */
 function callsOf({ text }: AnswerSpan): Call[] | undefined {
   try {
     const found = [JSON.parse(text)].flat() as
-      { name?: string; arguments?: object; parameters?: object }[];
+      { name?: string; arguments?: object | string; parameters?: object | string }[];
     if (!found.every(({ name }) => typeof name === "string")) return undefined;
     return found.map(({ name, arguments: given, parameters }) =>
-      ({ name: name!, given: given ?? parameters ?? {} }));
+      ({ id: newCallId(), name: name!, given: objectOf(given ?? parameters ?? {}) }));
   } catch {
     return undefined;
   }
@@ -318,7 +327,7 @@ export class LanguageModelSession extends EventTarget {
         if (calls.length === 0) break;
         if (round === MOST_ROUNDS)
           throw fail("OperationError", `the model went on calling tools after ${MOST_ROUNDS} rounds`);
-        messages.push(...await Promise.all(calls.map((call, i) => this.#execute(call, i))));
+        messages.push(...await Promise.all(calls.map((call) => this.#execute(call))));
         own.throwIfAborted();
       }
       this.#usage = await this.#count(messages);
@@ -331,11 +340,11 @@ export class LanguageModelSession extends EventTarget {
     }
   }
 
-  async #execute({ name, given }: Call, i: number): Promise<ChatMessage> {
+  async #execute({ id, name, given }: Call): Promise<ChatMessage> {
     const tool = this.#tools.find((known) => known.name === name);
     const result = tool ? await tool.execute(given as never) : `there is no tool '${name}'`;
     const content = typeof result === "string" ? result : JSON.stringify(result) ?? "";
-    return { role: "tool", name, tool_call_id: `call_${i}`, content };
+    return { role: "tool", name, tool_call_id: id, content };
   }
 
   /** Without the oldest ones, which had no room. */
@@ -351,8 +360,8 @@ export class LanguageModelSession extends EventTarget {
 
 function calledMessage(content: string, calls: Call[]): ChatMessage {
   if (calls.length === 0) return { role: "assistant", content };
-  return { role: "assistant", content, tool_calls: calls.map(({ name, given }, i) =>
-    ({ id: `call_${i}`, type: "function", function: { name, arguments: given } })) };
+  return { role: "assistant", content, tool_calls: calls.map(({ id, name, given }) =>
+    ({ id, type: "function", function: { name, arguments: given } })) };
 }
 
 /** What Chrome has as `LanguageModel`. */
