@@ -125,12 +125,6 @@ async function openChat(chat?: Chat): Promise<void> {
   await showMemory();
 }
 
-/** What the search found, as the next message. */
-function usePassages(text: string): void {
-  prompt.text = text;
-  prompt.focus();
-}
-
 function showEmpty(): void {
   toolPanel.count();
   byId("welcome").hidden = !conversation.isEmpty;
@@ -250,7 +244,7 @@ const picker = new Picker((choice) => void choose(choice), takesFiles);
 const kept = new KeptModels((choice) => void choose(choice));
 new ChatList(chats, { current: () => conversation.chat, onOpen: (chat) => void openChat(chat),
   onRemoved: () => void openChat(newChat()) });
-new SearchPanel(new TabEmbedder(host, () => settings.settings), usePassages);
+new SearchPanel(new TabEmbedder(host, () => settings.settings), (text) => prompt.putFirst(text));
 byId("model-button").addEventListener("click", showModels);
 byId("models-back").addEventListener("click", showChat);
 byId("device-button").addEventListener("click", () => void openDevice());

@@ -20,7 +20,7 @@ export class TabEmbedder {
     "aria-label": "GGUF file" });
   readonly #load = make("button", { type: "submit", class: "button" }, "Load");
   readonly #state = make("p", { class: "hint", role: "status" });
-  #opened: { wick: Wick; model: Model; name: string } | undefined;
+  #opened: { wick: Wick; model: Model } | undefined;
   /** Vectors by the chat's model, which the visitor asked for. */
   #isChats = false;
 
@@ -44,22 +44,23 @@ export class TabEmbedder {
         "Use the chat's model")), this.#state);
   }
 
-  get name(): string {
-    return (this.#isChats ? this.#host.opened?.choice.name : this.#opened?.name) ?? "";
+  get model(): Model | undefined {
+    return this.#isChats ? this.#host.opened?.model : this.#opened?.model;
   }
 
   async embed(texts: string[]): Promise<Float32Array[]> {
-    const model = this.#isChats ? this.#host.opened?.model : this.#opened?.model;
-    if (!model) throw new Error("the model was closed");
-    return model.embed(texts);
+    if (!this.model) throw new Error("the model was closed");
+    return this.model.embed(texts);
   }
 
   #useChats(): void {
     this.#isChats = true;
-    this.#state.textContent = `Vectors by ${this.name}. A model that is made for embeddings finds more.`;
+    this.#state.textContent = `Vectors by ${this.#host.opened?.choice.name}. `
+      + "A model that is made for embeddings finds more.";
   }
 
   async #open(source: string | File, name: string): Promise<void> {
+    if (this.#load.disabled) return; // one is being loaded
     this.#load.disabled = true;
     this.#link.say("");
     this.#state.textContent = `Loading ${name} …`;
@@ -73,7 +74,7 @@ export class TabEmbedder {
         if (phase === "download" && total)
           this.#state.textContent = `Downloading ${name}: ${Math.floor(done / total * 100)} %`;
       } });
-      this.#opened = { wick, model, name };
+      this.#opened = { wick, model };
       this.#isChats = false;
       this.#state.textContent = `Vectors by ${name}.`;
       announce(`${name} is ready.`);

@@ -43,6 +43,12 @@ export class PromptField {
     this.#field.style.height = `${this.#field.scrollHeight}px`;
   }
 
+  /** Before what is there. @param {string} text */
+  putFirst(text) {
+    this.text = [text, this.text.trim()].filter((part) => part !== "").join("\n\n");
+    this.focus();
+  }
+
   /** Texts of files become a part of the message. @param {Iterable<File>} files */
   async addFiles(files) {
     const texts = [];

@@ -7,9 +7,10 @@ import { makeField, makeSheet } from "./sheet.js";
 /** @typedef {import("./passages.js").Vector} Vector */
 
 /**
- * @typedef {{ readonly element: HTMLElement, readonly name: string,
+ * @typedef {{ readonly element: HTMLElement, readonly model: unknown,
  *   embed(texts: string[]): Promise<Vector[]> }} Embedder
- * element: where the visitor chooses its model; name: of the model, empty where there is none yet.
+ * element: where the visitor chooses its model; model: another value for each, undefined where there
+ * is none yet.
  */
 
 /** A cosine of two texts that have something to do with each other. */
@@ -32,9 +33,10 @@ export class SearchPanel {
   #use = make("button", { type: "button", class: "button primary", disabled: true, onclick: () => this.#put() },
     "Put into the chat");
   #sheet;
-  /** Of passages by the model of this name. @type {Map<string, Vector>} */
+  /** Of passages, by this model. @type {Map<string, Vector>} */
   #vectors = new Map();
-  #model = "";
+  /** @type {unknown} */
+  #model;
   #isBusy = false;
 
   /** onUse: puts a text before the visitor's message. @param {Embedder} embedder @param {(text: string) => void} onUse */
@@ -101,15 +103,19 @@ export class SearchPanel {
     this.#said.hidden = text === "";
   }
 
-  /** Vectors of texts; those that are known are not computed again. @param {string[]} texts */
+  /**
+   * Vectors of texts; those that are known are not computed again.
+   * @param {string[]} texts @returns {Promise<Vector[]>}
+   */
   async #embed(texts) {
-    if (this.#model !== this.#embedder.name) this.#vectors.clear();
-    this.#model = this.#embedder.name;
+    if (this.#model !== this.#embedder.model) this.#vectors.clear();
+    this.#model = this.#embedder.model;
     const missing = texts.filter((text) => !this.#vectors.has(text));
     for (let i = 0; i < missing.length; i += AT_ONCE) {
       if (missing.length > AT_ONCE) this.#say(`Reading passage ${formatCount(i + 1)} of ${formatCount(missing.length)} …`);
       const batch = missing.slice(i, i + AT_ONCE);
       const vectors = await this.#embedder.embed(batch);
+      if (this.#model !== this.#embedder.model) return this.#embed(texts); // another was chosen meanwhile
       batch.forEach((text, k) => this.#vectors.set(text, /** @type {Vector} */ (vectors[k])));
     }
     return texts.map((text) => /** @type {Vector} */ (this.#vectors.get(text)));
@@ -121,7 +127,7 @@ export class SearchPanel {
     this.#question.say(question === "" ? "What do you want to find?" : "");
     if (passages.length === 0) return this.#texts.input.focus();
     if (question === "") return this.#question.input.focus();
-    if (this.#embedder.name === "") return this.#say("There is no model for embeddings yet: load one above.");
+    if (this.#embedder.model === undefined) return this.#say("There is no model for embeddings yet: load one above.");
     if (this.#isBusy) return;
     this.#isBusy = this.#go.disabled = true;
     this.#results.replaceChildren();

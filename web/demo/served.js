@@ -143,19 +143,19 @@ async function loadOrUnload() {
 const embedder = {
   element: make("div", {}, make("label", { for: "search-model" }, "Model for embeddings"),
     make("select", { id: "search-model" })),
-  get name() {
-    return /** @type {HTMLSelectElement} */ (byId("search-model")).value;
+  get model() {
+    return /** @type {HTMLSelectElement} */ (byId("search-model")).value || undefined;
   },
   /** @param {string[]} input @returns {Promise<number[][]>} */
   async embed(input) {
     const response = await ask("v1/embeddings",
-      { method: "POST", body: JSON.stringify({ model: this.name, input }) });
+      { method: "POST", body: JSON.stringify({ model: this.model, input }) });
     return (await response.json()).data.map((/** @type {{ embedding: number[] }} */ { embedding }) => embedding);
   },
 };
 
 function showEmbedders() {
-  const chosen = embedder.name || model.value;
+  const chosen = embedder.model ?? model.value;
   byId("search-model").replaceChildren(...models.map(({ id }) =>
     make("option", { value: id, selected: id === chosen }, id)));
 }
@@ -439,10 +439,7 @@ model.addEventListener("change", () => {
   remember(MODEL, model.value);
   showModel();
 });
-new SearchPanel(embedder, (text) => {
-  prompt.text = text;
-  prompt.focus();
-});
+new SearchPanel(embedder, (text) => prompt.putFirst(text));
 byId("search-button").addEventListener("click", showEmbedders);
 chat = chats.current() ?? chat;
 const toolPanel = new ToolPanel(() => chat, () => {
