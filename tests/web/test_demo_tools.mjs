@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import test from "node:test";
+import { asPlain, asSent, callsIn } from "../../web/demo/calls.js";
+import { cosine, passagesOf } from "../../web/demo/passages.js";
 import { startDemoServer } from "../../web/serve.mjs";
 import { browsers, missing, startBrowser } from "./browser.mjs";
 import { inPage, skip, startServed, textOf, withPage } from "./demo_page.mjs";
@@ -48,6 +50,7 @@ test("a tool's code sees no page, no storage and no network, and has a time limi
       assert.match(await tried(`return await import("${server.base}served.js");`), /failed: TypeError/);
       assert.match(await tried("indexedDB.open('x');"), /failed: SecurityError/);
       assert.match(await tried("throw new Error('no such city');"), /failed: Error: no such city/);
+      assert.equal((await tried("throw 'x'.repeat(20_000);")).length, "failed: ".length + 16_384);
       assert.match(await tried("return (;"), /failed: .*SyntaxError/);
       assert.match(await tried("for (;;);"), /failed: the tool took longer than 5 s/);
       assert.equal(await page.locator("iframe").count(), 0);
@@ -156,11 +159,47 @@ test("the server's page: a call is answered by the tool's code, and the chat goe
   }, { start: () => startServed(2048) });
 });
 
+/** Deletes the chat that is answered; what the browser keeps when its answer has ended. */
+async function deleteChat(page, title) {
+  await page.getByRole("button", { name: "Chats" }).click();
+  await press(page, `Delete ${title}`);
+  await page.locator("#stop").waitFor({ state: "hidden" });
+  await page.keyboard.press("Escape");
+  return page.evaluate(() => JSON.parse(localStorage.getItem("wick-chats")).map(({ title }) => title));
+}
+
+test("the server's page: a chat that is deleted while a call waits stays deleted", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    await page.evaluate(() => localStorage.setItem("wick-tools", '"none"'));
+    await page.reload();
+    await addTool(page, ADD);
+    const call = { index: 0, function: { name: "add", arguments: '{"a":1,"b":3}' } };
+    await page.route("**/v1/chat/completions", (route) => route.fulfill({ contentType: "text/event-stream",
+      body: `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [call] } }] })}\n\n` }));
+    await ask(page, "Add.");
+    await page.getByLabel("Result of add").waitFor();
+    assert.deepEqual(await deleteChat(page, "Add."), []);
+  }, { start: startServed });
+});
+
 const CALL = { type: "object", properties: { name: { const: "add" }, arguments: { const: { a: 2, b: 3 } } },
   required: ["name", "arguments"], additionalProperties: false };
 const SAYS = "{% for m in messages %}{{ m.content }}{% endfor %}";
 
-for (const [kind, template] of [["", SAYS], [" with a template for tools", `{{ tools | tojson }}${SAYS}`]])
+/** Refuses tools and, as Gemma's template, system messages and questions without an answer between them. */
+const GEMMA = `{% if tools %}{{ raise_exception("no tools") }}{% endif %}{% for m in messages %}
+  {% if m.role != ["user", "assistant"][loop.index0 % 2] %}{{ raise_exception("roles must alternate") }}{% endif %}
+  {{ m.content }}{% endfor %}`;
+/** Refuses other ids than Mistral's, and questions without an answer between them. */
+const MISTRAL = `{{ tools | tojson }}{% set ns = namespace(n=0) %}{% for m in messages %}
+  {% if m.role != "tool" and not m.tool_calls %}
+    {% if (m.role == "user") != (ns.n % 2 == 0) %}{{ raise_exception("roles must alternate") }}{% endif %}
+    {% set ns.n = ns.n + 1 %}{% endif %}
+  {% for c in m.tool_calls or [] %}
+    {% if c.id|length != 9 %}{{ raise_exception("ids have 9 letters") }}{% endif %}{% endfor %}
+  {{ m.content }}{% endfor %}`;
+
+for (const [kind, template] of [["", GEMMA], [" with a template for tools", MISTRAL]])
   test(`in the tab${kind}: the visitor answers a call, and it is kept`, { skip }, async () => {
     await withPage(async ({ page }) => {
       const setSchema = async (text) => {
@@ -193,13 +232,47 @@ for (const [kind, template] of [["", SAYS], [" with a template for tools", `{{ t
         [["user", undefined], ["assistant", "five"], ["assistant", undefined]]);
       await setSchema(JSON.stringify(CALL));
       await press(page, "New chat");
-      await ask(page, "Add.");
+      await ask(page, "Again.");
       await result.waitFor();
       await page.keyboard.press("Escape");
       await ended(page).waitFor();
       assert.equal(await result.count(), 0);
+      await setSchema(JSON.stringify({ const: "Yes." }));
+      await ask(page, "And?");
+      await ended(page).nth(1).waitFor();
+      assert.equal(await textOf(page), '"Yes."');
+      await setSchema(JSON.stringify(CALL));
+      await ask(page, "Add.");
+      await result.waitFor();
+      assert.deepEqual(await deleteChat(page, "Again."), ["Add."]);
     });
   });
+
+test("calls are read as JSON, also where their arguments are a text", () => {
+  const given = { a: 1 };
+  for (const call of [{ arguments: given }, { parameters: given }, { arguments: JSON.stringify(given) }])
+    assert.deepEqual(callsIn(JSON.stringify({ name: "get", ...call })), [{ name: "get", given: '{"a":1}' }]);
+  assert.deepEqual(callsIn('{"name": "get", "arguments": ""}'), [{ name: "get", given: "{}" }]);
+  for (const text of ["[]", "get", '{"nome": "get"}', '{"name": "get", "arguments": "{"}'])
+    assert.equal(callsIn(text), undefined, text);
+});
+
+test("calls are sent with ids of nine digits, and a question comes after an answer", () => {
+  const call = { name: "get", given: '{"a":1}', result: "2" };
+  const messages = [{ role: "user", content: "A?" }, { role: "assistant", content: "", calls: [call, call] },
+    { role: "assistant", content: "", calls: [call] }, { role: "user", content: "B?" },
+    { role: "user", content: "C?" }];
+  const sent = asSent(messages);
+  assert.deepEqual(sent.map(({ role }) => role), ["user", "assistant", "tool", "tool", "assistant", "tool",
+    "assistant", "user", "assistant", "user"]);
+  const ids = sent.flatMap(({ tool_calls = [] }) => tool_calls).map(({ id }) => id);
+  assert.deepEqual(ids, ["000000000", "000000001", "000000002"]);
+  assert.deepEqual(sent.flatMap(({ tool_call_id: id }) => id ?? []), ids);
+  assert.equal(sent[1].tool_calls[0].function.arguments, '{"a":1}');
+  assert.deepEqual(asSent(messages, true)[1].tool_calls[0].function.arguments, { a: 1 });
+  assert.deepEqual(asPlain(messages).map(({ role }) => role),
+    ["user", "assistant", "user", "assistant", "user", "assistant", "user", "assistant", "user"]);
+});
 
 test("calls that come as spans become cards, and those that are no calls stay text", { skip }, async () => {
   await withPage(async ({ page }) => {
@@ -247,12 +320,13 @@ async function findPassage(page) {
   assert.equal(await widest(page), 360);
   await press(page, "Put into the chat");
   assert.equal(await page.locator("#prompt").inputValue(),
-    `Answer from these passages:\n\n[1] ${TEXTS[1]}\n\n${TEXTS[1]}`);
+    `Answer from these passages:\n\n[1] ${TEXTS[1]}\n\n${TEXTS[1]}\n\nTyped before.`);
   assert.equal(await page.evaluate(() => document.activeElement.id), "prompt");
 }
 
 test("the server's page: passages are found by its embeddings", { skip }, async () => {
   await withPage(async ({ page, complaints }) => {
+    await page.locator("#prompt").fill("Typed before.");
     await page.locator("#search-button").click();
     await search(page, "", "x");
     assert.match(await page.locator("#search-texts-problem").textContent(), /no text to search/);
@@ -271,6 +345,7 @@ test("in the tab: passages of files are found by a model from a file", { skip },
     await page.getByRole("button", { name: "Tiny stories" }).click();
     await page.locator("#suggestions .chip").first().waitFor();
     assert.ok(await page.locator("#tools-button").isHidden());
+    await page.locator("#prompt").fill("Typed before.");
     await page.locator("#search-button").click();
     await search(page, "text", "x");
     await page.locator("#search .notice", { hasText: "There is no model for embeddings yet" }).waitFor();
@@ -294,7 +369,7 @@ test("in the tab: passages of files are found by a model from a file", { skip },
     await page.locator("#search .hint", { hasText: "4 passages" }).waitFor();
     assert.equal(await page.locator("#search-texts-problem").textContent(), "c.bin is not a text, or is too long.");
     assert.ok(await page.locator("#drop-veil").isHidden());
-    assert.equal(await page.locator("#prompt").inputValue(), "");
+    assert.equal(await page.locator("#prompt").inputValue(), "Typed before.");
     await findPassage(page);
     await page.locator("#search-button").click();
     await press(page, "Use the chat's model");
@@ -303,18 +378,21 @@ test("in the tab: passages of files are found by a model from a file", { skip },
   }, { viewport: PHONE });
 });
 
-test("long paragraphs are cut behind sentences, and equal ones are one", { skip }, async () => {
-  await withPage(async ({ page }) => {
-    const sentence = `${"word ".repeat(60)}end.`;
-    const cut = await inPage(page, "passages.js", "({ passagesOf }, texts) => texts.map(passagesOf)",
-      ["a\n\na\n \nb", Array(6).fill(sentence).join(" "), "x".repeat(1700), " \n "]);
-    assert.deepEqual(cut[0], ["a", "b"]);
-    assert.deepEqual(cut[1], [`${sentence} ${sentence}`]);
-    assert.deepEqual(cut[2].map(({ length }) => length), [800, 100]);
-    assert.deepEqual(cut[3], []);
-    const score = "({ cosine }) => [cosine([1, 2], [2, 4]), cosine([1, 0], [0, 3]), cosine([0, 0], [1, 1])]";
-    assert.deepEqual((await inPage(page, "passages.js", score)).map((x) => Number(x.toFixed(6))), [1, 0, 0]);
-  });
+test("long paragraphs are cut behind sentences, and equal ones are one", () => {
+  const sentence = `${"word ".repeat(60)}end.`, japanese = `${"語".repeat(99)}。`;
+  assert.deepEqual(passagesOf("a\n\na\n \nb"), ["a", "b"]);
+  assert.deepEqual(passagesOf(Array(6).fill(sentence).join(" ")), [`${sentence} ${sentence}`]);
+  assert.deepEqual(passagesOf("x".repeat(1700)).map(({ length }) => length), [800, 100]);
+  assert.deepEqual(passagesOf(`${japanese.repeat(2)}${"字".repeat(199)}。${japanese}`),
+    [japanese.repeat(2), `${"字".repeat(199)}。${japanese}`]);
+  assert.deepEqual(passagesOf("字".repeat(310)).map(({ length }) => length), [300, 10]);
+  assert.equal(passagesOf("word ".repeat(2_000_000)).length, 1);
+  assert.deepEqual(passagesOf(" \n "), []);
+});
+
+test("the cosine of vectors is that of their angle", () => {
+  assert.deepEqual([cosine([1, 2], [2, 4]), cosine([1, 0], [0, 3]), cosine([0, 0], [1, 1])]
+    .map((x) => Number(x.toFixed(6))), [1, 0, 0]);
 });
 
 // --- Several models ---

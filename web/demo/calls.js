@@ -14,7 +14,10 @@ import { asFunctions } from "./tools.js";
 
 /** Turns of calls and results before an answer must come. */
 export const MOST_ROUNDS = 8;
-const UNANSWERED = "The call was not answered.";
+const UNANSWERED = "The call was not answered.", STOPPED = "The answer was stopped.";
+
+/** Arguments, which some models write as a text that is JSON. @param {unknown} given */
+const objectOf = (given) => (typeof given === "string" ? JSON.parse(given || "{}") : given);
 
 /** The calls that a model wrote as JSON; undefined: the text is something else. @param {string} text */
 export function callsIn(text) {
@@ -22,7 +25,7 @@ export function callsIn(text) {
     const found = [JSON.parse(text)].flat();
     if (found.length === 0 || found.some((call) => typeof call?.name !== "string")) return undefined;
     return found.map(({ name, arguments: given, parameters }) =>
-      /** @type {Call} */ ({ name, given: JSON.stringify(given ?? parameters ?? {}) }));
+      /** @type {Call} */ ({ name, given: JSON.stringify(objectOf(given ?? parameters ?? {})) }));
   } catch {
     return undefined;
   }
@@ -40,26 +43,40 @@ function parsed(text) {
 }
 
 /**
- * A message as APIs and templates take it, with the results of its calls behind it.
- * @param {Message} message @param {boolean} isTemplate arguments are objects there, and texts in APIs
- * @returns {ChatMessage[]}
+ * Templates may want an answer between two questions, also where it was stopped.
+ * @param {Message[]} messages @param {(message: Message) => ChatMessage[]} convert
  */
-export function asSent({ role, content, calls = [] }, isTemplate = false) {
-  if (calls.length === 0) return [{ role, content }];
-  const tool_calls = calls.map(({ name, given }, i) => ({ id: `call_${i}`, type: "function",
-    function: { name, arguments: isTemplate ? parsed(given) : given } }));
-  return [{ role, content, tool_calls }, ...calls.map(({ name, result = UNANSWERED }, i) =>
-    ({ role: "tool", name, tool_call_id: `call_${i}`, content: result }))];
+const alternating = (messages, convert) => messages.flatMap((message, i) => {
+  const before = messages[i - 1], isEarly = before && (before.role === "user" || before.calls);
+  return [...(isEarly && message.role === "user" ? [{ role: "assistant", content: STOPPED }] : []),
+    ...convert(message)];
+});
+
+/**
+ * Messages as APIs and templates take them, each with the results of its calls after it.
+ * @param {Message[]} messages @param {boolean} isTemplate arguments are objects there, and texts in APIs
+ */
+export function asSent(messages, isTemplate = false) {
+  let n = 0;
+  return alternating(messages, ({ role, content, calls = [] }) => {
+    if (calls.length === 0) return [{ role, content }];
+    // Mistral's templates want nine letters or digits.
+    const known = calls.map((call) => ({ ...call, id: String(n++).padStart(9, "0") }));
+    return [{ role, content, tool_calls: known.map(({ id, name, given }) => ({ id, type: "function",
+      function: { name, arguments: isTemplate ? parsed(given) : given } })) },
+    ...known.map(({ id, name, result = UNANSWERED }) =>
+      ({ role: "tool", name, tool_call_id: id, content: result }))];
+  });
 }
 
-/** The same for a model whose template knows no tools. @param {Message} message @returns {ChatMessage[]} */
-export function asPlain({ role, content, calls = [] }) {
+/** The same for a model whose template knows no tools. @param {Message[]} messages */
+export const asPlain = (messages) => alternating(messages, ({ role, content, calls = [] }) => {
   if (calls.length === 0) return [{ role, content }];
   const written = calls.map(({ name, given }) => JSON.stringify({ name, arguments: parsed(given) }));
   return [{ role, content: [content, ...written].filter((text) => text !== "").join("\n") },
     { role: "user", content: calls.map(({ name, result = UNANSWERED }) =>
       `The result of ${name}: ${result}`).join("\n") }];
-}
+});
 
 /** What such a model is told of them. @param {Tool[]} tools */
 export const describeTools = (tools) => "You can call these functions:\n"

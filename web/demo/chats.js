@@ -12,6 +12,9 @@ import { remember, remembered, rememberedValue } from "./remember.js";
 const KEY = "wick-chats", CURRENT = "wick-current-chat";
 
 export class Chats {
+  /** An answer may still be written when its chat is deleted. @type {Set<string>} */
+  #removed = new Set();
+
   /** The latest first. */
   list() {
     return rememberedValue(KEY, /** @type {Chat[]} */ ([]));
@@ -34,6 +37,7 @@ export class Chats {
 
   /** It becomes the latest. False: the browser has no room for it. @param {Chat} chat */
   save(chat) {
+    if (this.#removed.has(chat.id)) return true;
     const others = this.list().filter(({ id }) => id !== chat.id);
     return this.#write([{ ...chat, date: Date.now() }, ...others]);
   }
@@ -45,6 +49,7 @@ export class Chats {
 
   /** @param {string} id */
   remove(id) {
+    this.#removed.add(id);
     return this.#write(this.list().filter((chat) => chat.id !== id));
   }
 

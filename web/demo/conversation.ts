@@ -95,7 +95,11 @@ export class Conversation {
     const turn = this.#add(prompt, opened.canChat);
     this.#chat.title ||= titleOf(prompt);
     this.#scroll.scrollTop = this.#scroll.scrollHeight;
-    this.#running = this.#generate(turn);
+    this.#running = this.#generate(turn).finally(() => {
+      this.#running = undefined;
+      this.#controller = undefined;
+      this.#events.onBusy(false);
+    });
     await this.#running;
   }
 
@@ -189,17 +193,16 @@ export class Conversation {
   }
 
   #messages({ systemPrompt }: Settings, tools: Tool[]): ChatMessage[] {
-    const { knowsTools } = this.#host.opened!;
+    const { knowsTools, knowsSystem } = this.#host.opened!;
     const told = knowsTools || tools.length === 0 ? "" : describeTools(tools);
     const system = [systemPrompt.trim(), told].filter((text) => text !== "").join("\n\n");
-    const messages: ChatMessage[] = system === "" ? [] : [{ role: "system", content: system }];
-    for (const { prompt, answers } of this.#taken()) {
-      messages.push({ role: "user", content: prompt });
-      // The last one is still to come.
-      for (const { message } of answers.filter(({ text, calls }) => text !== "" || calls.length > 0))
-        messages.push(...knowsTools ? asSent(message, true) : asPlain(message));
-    }
-    return messages;
+    // The last answer is still to come.
+    const kept = this.#kept()
+      .filter(({ role, content, calls }) => role === "user" || content !== "" || calls);
+    if (!knowsSystem && system !== "")
+      kept[0] = { role: "user", content: `${system}\n\n${kept[0]!.content}` };
+    const messages = knowsTools ? asSent(kept, true) : asPlain(kept);
+    return knowsSystem && system !== "" ? [{ role: "system", content: system }, ...messages] : messages;
   }
 
   /** An answer, with the calls of tools that come before it. */
@@ -211,9 +214,6 @@ export class Conversation {
     // At last the answer comes without tools.
     for (let round = 0; await this.#answer(turn, round < MOST_ROUNDS ? this.#tools : [], signal);
       round++) this.#addAnswer(turn);
-    this.#running = undefined;
-    this.#controller = undefined;
-    this.#events.onBusy(false);
   }
 
   get #tools(): Tool[] {
@@ -248,7 +248,8 @@ export class Conversation {
     answer.finish(pace.describe(), note);
     this.#keep();
     announce([answer.calls.length > 0 ? describeCalls(answer.calls) : answer.text, note].join(" "));
-    return answer.calls.length > 0 && !signal.aborted;
+    return answer.calls.length > 0 && !signal.aborted
+      && answer.calls.every(({ result }) => result !== undefined);
   }
 
   async #answerCalls(answer: AnswerView, tools: Tool[], signal: AbortSignal): Promise<void> {

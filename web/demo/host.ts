@@ -1,6 +1,6 @@
 /** What the page has open: an engine, a model and its session, by the settings they came with. */
 import { Wick, WickError } from "libwick";
-import type { Capabilities, Model, ModelSource, Preflight, Progress, Session } from "libwick";
+import type { Capabilities, ChatMessage, Model, ModelSource, Preflight, Progress, Session } from "libwick";
 import { compareSettings, contextOptions } from "./settings.js";
 import type { Settings } from "./settings.js";
 import { asFunctions } from "./tools.js";
@@ -38,6 +38,8 @@ interface Opened {
   canChat: boolean;
   /** Its template says which tools there are. */
   knowsTools: boolean;
+  /** It has a place for a system message. */
+  knowsSystem: boolean;
   /** The visitor knows that it does not fit. */
   isForced: boolean;
 }
@@ -91,10 +93,11 @@ export class Host {
     try {
       if (choice.adapter) await model.addAdapter(choice.adapter);
       const canChat = await hasTemplate(model);
-      const knowsTools = canChat && await takesTools(model);
+      const knowsTools = canChat && await reads(model, [QUESTION], { tools: TOOLS });
+      const knowsSystem = canChat && await reads(model, [BRIEF, QUESTION]);
       const first = await model.session(session);
       this.#opened =
-        { choice, model, canChat, knowsTools, isForced: force, session: Promise.resolve(first) };
+        { choice, model, canChat, knowsTools, knowsSystem, isForced: force, session: Promise.resolve(first) };
       this.#settings = settings;
     } catch (reason) {
       await model.close();
@@ -153,9 +156,14 @@ export class Host {
   }
 }
 
+const QUESTION: ChatMessage = { role: "user", content: "Hello" };
+const BRIEF: ChatMessage = { role: "system", content: "Be brief." };
+const TOOLS = asFunctions([{ name: "get", description: "", code: "",
+  parameters: { type: "object", properties: {} } }]);
+
 async function hasTemplate(model: Model): Promise<boolean> {
   try {
-    await model.chatTokens([{ role: "user", content: "Hello" }]);
+    await model.chatTokens([QUESTION]);
     return true;
   } catch (reason) {
     if (reason instanceof WickError && reason.code === "NOT_FOUND") return false;
@@ -163,12 +171,9 @@ async function hasTemplate(model: Model): Promise<boolean> {
   }
 }
 
-/** Tools make a difference to what the model reads. */
-async function takesTools(model: Model): Promise<boolean> {
-  const messages = [{ role: "user", content: "Hello" }];
-  const tools = asFunctions([{ name: "get", description: "", code: "",
-    parameters: { type: "object", properties: {} } }]);
-  const [without, withTools] = await Promise.all(
-    [model.chatTokens(messages), model.chatTokens(messages, { tools })]);
-  return withTools.length !== without.length;
+/** The template has a place for what is there beside the question; it may refuse it. */
+async function reads(model: Model, messages: ChatMessage[], options = {}): Promise<boolean> {
+  const without = await model.chatTokens([QUESTION]);
+  const given = await model.chatTokens(messages, options).catch(() => without);
+  return given.length !== without.length;
 }

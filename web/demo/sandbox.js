@@ -4,7 +4,7 @@
  */
 import { make } from "./dom.js";
 
-/** Milliseconds that a tool may take, and characters of its result. */
+/** Milliseconds that a tool may take, and characters of its result or of what it throws. */
 const LIMIT = 5000, MOST_RESULT = 16_384;
 
 /** The pages' content security policies name this script by its hash. */
@@ -44,7 +44,7 @@ export function runApart(code, given, signal) {
     ending.signal.addEventListener("abort", () => clearTimeout(timer));
     addEventListener("message", ({ source, data }) => {
       if (source !== frame.contentWindow) return;
-      if (data?.problem !== undefined) reject(new Error(String(data.problem)));
+      if (data?.problem !== undefined) reject(new Error(String(data.problem).slice(0, MOST_RESULT)));
       else resolve(String(data?.result ?? "").slice(0, MOST_RESULT));
     }, ending);
     frame.addEventListener("load", () =>

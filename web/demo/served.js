@@ -90,7 +90,7 @@ async function ask(path, init = {}) {
   throw new Error(said ?? `The server answers ${response.status}`);
 }
 
-/** What the server has; the one that was chosen stays so. */
+/** What the server has; the one that was chosen stays so. False: the server does not say. */
 async function showModels() {
   try {
     models = (await (await ask("v1/models")).json()).data;
@@ -99,8 +99,10 @@ async function showModels() {
     model.disabled = models.length < 2;
     showModel();
     showFigures(models.length === 0 ? "The server has no model." : "");
+    return true;
   } catch (reason) {
     showFigures(asSentence(/** @type {Error} */ (reason).message));
+    return false;
   }
 }
 
@@ -127,7 +129,7 @@ async function loadOrUnload() {
   try {
     await ask(`models/${isLoaded ? "unload" : "load"}`, { method: "POST", body: JSON.stringify({ model: name }) });
     for (;;) {
-      await showModels();
+      if (!await showModels()) return;
       if (models.find(({ id }) => id === name)?.status?.value !== "loading") break;
       await new Promise((resolve) => setTimeout(resolve, LOADING));
     }
@@ -273,11 +275,14 @@ async function answer() {
   running = controller;
   showBusy(true);
   announce("The model is answering.");
-  // At last the answer comes without tools.
-  for (let round = 0; await answerOnce(own, round < MOST_ROUNDS ? toolsOf(own) : [], controller.signal);)
-    round++;
-  running = undefined;
-  showBusy(false);
+  try {
+    // At last the answer comes without tools.
+    for (let round = 0; await answerOnce(own, round < MOST_ROUNDS ? toolsOf(own) : [], controller.signal);)
+      round++;
+  } finally {
+    running = undefined;
+    showBusy(false);
+  }
   if (stateOf() !== undefined) void showModels();
 }
 
@@ -289,7 +294,7 @@ async function answer() {
 async function answerOnce(own, tools, signal) {
   const { system } = settings();
   const messages = [...(system ? [{ role: "system", content: system }] : []),
-    ...own.messages.flatMap((message) => asSent(message))];
+    ...asSent(own.messages)];
   /** @type {Message} */
   const message = { role: "assistant", content: "" };
   const { element, draw, cards } = makeAnswer(message);

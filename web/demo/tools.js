@@ -10,7 +10,10 @@ import { remember, rememberedValue } from "./remember.js";
 const KEY = "wick-tools";
 const TYPES = ["object", "array", "string", "number", "integer", "boolean", "null"];
 
-export const listTools = () => rememberedValue(KEY, /** @type {Tool[]} */ ([]));
+export function listTools() {
+  const kept = rememberedValue(KEY, /** @type {Tool[]} */ ([]));
+  return Array.isArray(kept) ? kept : [];
+}
 
 /** False: the browser has no room for them. @param {Tool[]} tools */
 export const saveTools = (tools) => remember(KEY, JSON.stringify(tools));
@@ -67,7 +70,7 @@ export function readParameters(text) {
 /** @param {string} name @param {Tool[]} others */
 export function nameProblem(name, others) {
   if (!/^[A-Za-z_][\w-]{0,63}$/.test(name))
-    return "A name has up to 64 letters, digits, _ and -, and begins with a letter.";
+    return "A name has up to 64 letters, digits, _ and -, and begins with a letter or _.";
   return others.some((tool) => tool.name === name) ? "Another tool has this name." : "";
 }
 
