@@ -340,6 +340,25 @@ test("the server's page: passages are found by its embeddings", { skip }, async 
   }, { start: startServed, viewport: PHONE });
 });
 
+test("the server's page: another model for the search begins it again", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    const asked = [];
+    await page.route("**/v1/models", (route) => route.fulfill({ json: { data: [{ id: "a" }, { id: "b" }] } }));
+    await page.route("**/v1/embeddings", async (route) => {
+      const { model, input } = route.request().postDataJSON();
+      asked.push([model, input.length]);
+      if (asked.length === 1) await page.getByLabel("Model for embeddings").selectOption("b");
+      return route.fulfill({ json: { data: input.map(() => ({ embedding: model === "a" ? [1] : [1, 2] })) } });
+    });
+    await page.reload();
+    await page.getByRole("heading", { name: "Ask a" }).waitFor();
+    await page.locator("#search-button").click();
+    await search(page, Array.from({ length: 20 }, (_, i) => `Text ${i}.`).join("\n\n"), "x");
+    await page.locator(".passages li").first().waitFor();
+    assert.deepEqual(asked, [["a", 16], ["b", 16], ["b", 5]]);
+  }, { start: startServed });
+});
+
 test("in the tab: passages of files are found by a model from a file", { skip }, async () => {
   await withPage(async ({ page }) => {
     await page.getByRole("button", { name: "Tiny stories" }).click();
