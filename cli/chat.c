@@ -130,18 +130,13 @@ static int open_chat(const chat_options *o, wick_chat_desc *desc, cli_chat *chat
     return cli_report(&error, is_own ? "give another one with --template" : NULL);
 }
 
-static bool is_interrupted(void *context) {
-    (void)context;
-    return cli_interrupted();
-}
-
 static int prepare(const chat_options *o, cli_chat *chat) {
     cli_input tools = {0}, compiled = {0};
     wick_chat_desc desc = {.session = chat->session,
                            .system = o->system,
                            .thinking = o->no_thinking ? WICK_THINKING_OFF : WICK_THINKING_DEFAULT,
                            .now = cli_local_time(),
-                           .stops = is_interrupted};
+                           .stops = cli_stops};
     int code = read_text(o->tools, &tools, &desc.tools);
     if (code == CLI_OK) code = read_text(o->compiled, &compiled, &desc.chat_template);
     if (code == CLI_OK && desc.chat_template != NULL && cli_is_blank(desc.chat_template))

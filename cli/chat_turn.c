@@ -82,7 +82,11 @@ static void print_speed(const cli_chat *chat, wick_session_stats before) {
 
 int cli_chat_ask(cli_chat *chat, const char *question) {
     outcome out = {.reason = WICK_END_NONE};
-    if (wick_chat_send(chat->talk, question) != WICK_OK) return cli_report_chat(chat->talk);
+    if (wick_chat_send(chat->talk, question) != WICK_OK) {
+        const int code = cli_report_chat(chat->talk);
+        report(code, &out);
+        return code;
+    }
     wick_session_stats before;
     wick_session_get_stats(wick_chat_session(chat->talk), &before);
     cli_echo_off();

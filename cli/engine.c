@@ -356,7 +356,9 @@ void cli_engine_close(cli_engine *engine) {
 }
 
 const char *cli_step_hint(wick_status status) {
-    /* All that a loaded model needs has a kernel somewhere. */
+    /* All that a loaded model needs has a kernel somewhere; --verify may find it wrong. */
+    if (status == WICK_ERR_MISMATCH)
+        return "please report it with the command line and 'wick devices'";
     return status == WICK_ERR_UNSUPPORTED ? "leave out --strict" : NULL;
 }
 

@@ -142,6 +142,11 @@ bool cli_take_interrupt(void) {
 
 bool cli_interrupted(void) { return noted != 0; }
 
+bool cli_stops(void *context) {
+    (void)context;
+    return cli_interrupted();
+}
+
 int cli_interrupt_code(void) { return 128 + noted; }
 
 bool cli_wait_for_input(void) {

@@ -17,6 +17,8 @@ bool cli_pipe_closed(void);
  * second one of a kind ends the program as usual. */
 void cli_watch_interrupt(void);
 bool cli_interrupted(void);
+/* The same, for what asks with a context, which it does not use. */
+bool cli_stops(void *context);
 /* 128 and the number of the signal, as shells report a program that it ended. */
 int cli_interrupt_code(void);
 

@@ -368,7 +368,7 @@ static int answer_or_continue(const run_options *o, const wick_session_desc *ses
                               const cli_input *prompt, const cli_engine *engine) {
     wick_chat *chat = NULL;
     wick_error error = {0};
-    const wick_chat_desc desc = {.session = *session, .now = cli_local_time()};
+    const wick_chat_desc desc = {.session = *session, .now = cli_local_time(), .stops = cli_stops};
     if (is_text(o)) return continue_text(o, session, prompt, engine);
     const wick_status status = wick_chat_open(engine->model, &desc, &chat, &error);
     if (status == WICK_ERR_NOT_FOUND) return continue_text(o, session, prompt, engine);

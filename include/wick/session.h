@@ -215,7 +215,7 @@ typedef enum wick_end_reason {
     WICK_END_GRAMMAR,      /* the grammar is at its end, and no token is left that says so */
 } wick_end_reason;
 
-/* By the model itself, before the sampler changes anything, unless drawn_logprobs says else. */
+/* By the model itself, before the sampler changes anything; or as drawn_logprobs says. */
 typedef struct wick_logprob {
     uint32_t id;
     float logprob; /* natural logarithm */

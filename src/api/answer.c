@@ -2,10 +2,20 @@
  * See api.h. */
 #include "api/api.h"
 
+#include "core/hash.h"
 #include "sys/clock.h"
 
 #include <stdio.h>
 #include <string.h>
+
+void wk_call_id(const wk_api_choice *choice, char id[WK_CALL_ID]) {
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    const char *const number = choice->exchange->number;
+    const uint64_t place = (uint64_t)choice->index << 32 | choice->n_calls;
+    uint64_t rest = wk_hash(number, strlen(number)) ^ wk_hash_u64(place);
+    for (int i = 0; i + 1 < WK_CALL_ID; i++, rest /= 36) id[i] = digits[rest % 36];
+    id[WK_CALL_ID - 1] = 0;
+}
 
 /* ---- The end of an exchange ---- */
 

@@ -317,6 +317,11 @@ wick_status wk_answer_template(wick_exchange *x, wick_error *err);
 
 /* ---- answer.c: bytes of answers ---- */
 
+/* The id of the call that comes next: Mistral's templates take nine letters and digits alone, and
+ * clients send it back with the result. */
+enum { WK_CALL_ID = 10 };
+void wk_call_id(const wk_api_choice *choice, char id[WK_CALL_ID]);
+
 /* The exchange is over, with what is in part. */
 void wk_exchange_end(wick_exchange *x, int status);
 /* The same with an error in the shape of OpenAI's. After the answer has begun, an event. */

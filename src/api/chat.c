@@ -2,8 +2,6 @@
  */
 #include "api/api.h"
 
-#include <stdio.h>
-
 static const char chunk[] = "chat.completion.chunk";
 /* Of the object of log probabilities. */
 static const char chat_end[] = ",\"refusal\":null}";
@@ -71,9 +69,8 @@ static void write_progress(wk_api_choice *choice, uint64_t processed, uint64_t t
 /* A call, which in a stream has its place among the others. */
 static void write_call_item(wk_strbuf *to, const wk_api_choice *choice, const wk_tool_call *call,
                             bool has_index) {
-    char id[80];
-    snprintf(id, sizeof id, "call_%s_%u_%u", choice->exchange->number, choice->index,
-             choice->n_calls);
+    char id[WK_CALL_ID];
+    wk_call_id(choice, id);
     wk_write_open(to, '{');
     if (has_index) wk_write_put_whole(to, "index", choice->n_calls);
     wk_write_put(to, "id", id);

@@ -2,7 +2,6 @@
  * of OpenAI's chat; what is generated becomes blocks of content. See api.h. */
 #include "api/api.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- The request ---- */
@@ -231,8 +230,8 @@ static void begin(wick_exchange *x) {
 /* The content of the block that begins, without what comes later. */
 static void write_block(wk_strbuf *to, wk_block_kind kind, const wk_api_choice *choice,
                         const wk_tool_call *call) {
-    char id[80];
-    snprintf(id, sizeof id, "toolu_%s_%u", choice->exchange->number, choice->n_calls);
+    char id[WK_CALL_ID];
+    wk_call_id(choice, id);
     wk_write_open(to, '{');
     switch (kind) {
     case WK_BLOCK_TEXT:

@@ -208,8 +208,8 @@ static void write_part(wk_strbuf *to, const wk_api_choice *choice) {
 /* The item that is being written, as far as it has come. */
 static void write_output(wk_strbuf *to, const wk_api_choice *choice, const wk_tool_call *call,
                          bool is_over) {
-    char id[80];
-    snprintf(id, sizeof id, "call_%s_%u", choice->exchange->number, choice->n_calls);
+    char id[WK_CALL_ID];
+    wk_call_id(choice, id);
     wk_write_open(to, '{');
     write_id(to, "id", choice);
     wk_write_put(to, "status", is_over ? "completed" : "in_progress");

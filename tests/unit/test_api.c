@@ -667,6 +667,40 @@ static void test_calls(void **state) {
          "event: response.completed");
 }
 
+/* Mistral's templates take no others. */
+static void test_call_ids(void **state) {
+    static const char said[] =
+        "<tool_call>{\\\"name\\\": \\\"f\\\", \\\"arguments\\\": {}}</tool_call>";
+    static const char alphabet[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    static const struct {
+        const char *path, *body, *before;
+    } cases[] = {
+        {chat, "{" CHAT ",\"tools\":[" TOOL "]}", "\"tool_calls\":[{\"id\":\""},
+        {"/v1/messages",
+         "{" CHAT
+         ",\"max_tokens\":99,\"tools\":[{\"name\":\"f\",\"input_schema\":{\"type\":\"object\"}}]}",
+         "\"type\":\"tool_use\",\"id\":\""},
+        {"/v1/responses", "{\"input\":\"a\",\"tools\":[{\"type\":\"function\",\"name\":\"f\"}]}",
+         "\"call_id\":\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        wick_api *const api = open_saying(said, WICK_REASONING_APART);
+        char first[10] = "";
+        for (int n = 0; n < 2; n++) {
+            const char *const text = answer(api, cases[i].path, cases[i].body, 200);
+            const char *at = strstr(text, cases[i].before);
+            if (!at) fail_msg("'%s' is not in '%s'", cases[i].before, text);
+            at += strlen(cases[i].before);
+            assert_int_equal(strspn(at, alphabet), 9);
+            assert_int_equal(at[9], '"');
+            assert_int_not_equal(memcmp(at, first, 9), 0);
+            memcpy(first, at, 9);
+        }
+        wick_api_close(api);
+    }
+}
+
 /* ---- What there is ---- */
 
 static void test_health(void **state) {
@@ -716,14 +750,23 @@ static void test_arguments_of_calls(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_sampling),       cmocka_unit_test(test_prompts),
-        cmocka_unit_test(test_too_long),       cmocka_unit_test(test_variables),
-        cmocka_unit_test(test_infill),         cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_tools_in_words), cmocka_unit_test(test_prefill),
-        cmocka_unit_test(test_translated),     cmocka_unit_test(test_schemas),
-        cmocka_unit_test(test_thinking),       cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_health),         cmocka_unit_test(test_arguments_of_calls),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_prompts),
+        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_infill),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_tools_in_words),
+        cmocka_unit_test(test_prefill),
+        cmocka_unit_test(test_translated),
+        cmocka_unit_test(test_schemas),
+        cmocka_unit_test(test_thinking),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_call_ids),
+        cmocka_unit_test(test_health),
+        cmocka_unit_test(test_arguments_of_calls),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -118,6 +118,14 @@ test("a prompt that is given up is no part of the conversation", async () => {
                        TypeError);
 });
 
+test("a stream that nobody reads holds up no other prompt", async () => {
+  const session = await LanguageModel.create(greedy);
+  session.promptStreaming("The cat");
+  assert.notEqual(await session.prompt("The dog"), "");
+  assert.ok(session.inputUsage > 24); // both answers
+  session.destroy();
+});
+
 /** A session that says these spans, one answer after the other. */
 function fakeModel(answers, seen) {
   const session = {

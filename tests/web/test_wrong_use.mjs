@@ -261,6 +261,17 @@ test("options are known, and what they are meant to be", async () => {
   await wick.close();
 });
 
+test("each failure has its own sentence", async () => {
+  const wick = await open(), whole =
+    new Uint8Array(readFileSync(new URL(`../../${stories.path}`, import.meta.url)));
+  const said = [];
+  for (const bytes of [new Uint8Array(64), whole.slice(0, 5000), new Uint8Array(64)])
+    said.push((await wick.preflight(bytes).then(() => assert.fail(), (reason) => reason)).message);
+  assert.equal(said[0], said[2]);
+  assert.notEqual(said[0], said[1]);
+  await wick.close();
+});
+
 test("no tensors", async () => {
   const [wick, other] = await Promise.all([open(), open()]);
   const x = wick.tensor([1, 2]);

@@ -8,9 +8,14 @@
 
 wick_error door_error;
 
+wick_error *door_new_error(void) {
+    door_error = (wick_error){0};
+    return &door_error;
+}
+
 int door_fail(wick_status status, wick_device *device) {
     if (status >= 0) return status;
-    door_error = (wick_error){0};
+    (void)door_new_error();
     if (device != NULL) (void)wick_device_error(device, &door_error);
     if (door_error.status != WICK_OK) return door_error.status;
     door_error.status = status;
@@ -21,7 +26,7 @@ int door_fail(wick_status status, wick_device *device) {
 wick_status door_refuse(wick_status status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    door_error = (wick_error){.status = status};
+    door_new_error()->status = status;
     vsnprintf(door_error.message, sizeof door_error.message, format, arguments);
     va_end(arguments);
     return status;
@@ -91,8 +96,7 @@ DOOR(int, device_poll, wick_device_opening *opening) { return wick_device_open_p
 
 DOOR(wick_device *, device_finish, wick_device_opening *opening) {
     wick_device *device = NULL;
-    door_error = (wick_error){0};
-    return wick_device_open_finish(opening, &device, &door_error) == WICK_OK ? device : NULL;
+    return wick_device_open_finish(opening, &device, door_new_error()) == WICK_OK ? device : NULL;
 }
 
 DOOR(void, device_close, wick_device *device) { wick_device_close(device); }

@@ -16,6 +16,8 @@
 #define HOST(name) __attribute__((import_module("wick"), import_name(name)))
 
 extern wick_error door_error; /* of the last call that failed */
+/* The same, without what a call before left: the library keeps the first failure that it finds. */
+wick_error *door_new_error(void);
 
 /* Takes what device (may be NULL) says of a failed call. Returns status. */
 int door_fail(wick_status status, wick_device *device);

@@ -9,7 +9,7 @@
 
 DOOR(wick_file_opening *, file_open, wick_source *source) {
     wick_file_opening *opening = NULL;
-    (void)wick_file_open_start(door_source_take(source), &opening, &door_error);
+    (void)wick_file_open_start(door_source_take(source), &opening, door_new_error());
     return opening;
 }
 
@@ -17,7 +17,7 @@ DOOR(int, file_poll, wick_file_opening *opening) { return wick_file_open_poll(op
 
 DOOR(wick_file *, file_finish, wick_file_opening *opening) {
     wick_file *file = NULL;
-    return wick_file_open_finish(opening, &file, &door_error) == WICK_OK ? file : NULL;
+    return wick_file_open_finish(opening, &file, door_new_error()) == WICK_OK ? file : NULL;
 }
 
 DOOR(void, file_close, wick_file *file) { wick_file_close(file); }
@@ -80,7 +80,7 @@ DOOR(int, model_poll, wick_model_loading *loading, double progress[2]) {
 
 DOOR(wick_model *, model_finish, wick_model_loading *loading) {
     wick_model *model = NULL;
-    return wick_model_open_finish(loading, &model, &door_error) == WICK_OK ? model : NULL;
+    return wick_model_open_finish(loading, &model, door_new_error()) == WICK_OK ? model : NULL;
 }
 
 DOOR(void, model_close, wick_model *model) { wick_model_close(model); }

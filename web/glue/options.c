@@ -6,9 +6,8 @@
 #include <string.h>
 
 wick_status options_parse(const char *text, wick_json_document **document) {
-    door_error = (wick_error){0};
     if (text == NULL) text = "{}";
-    return wick_json_parse(text, strlen(text), document, &door_error);
+    return wick_json_parse(text, strlen(text), document, door_new_error());
 }
 
 static bool read_text(const wick_json *value, const char **out) {

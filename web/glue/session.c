@@ -191,19 +191,19 @@ static wick_status write_bytes(void *user, const void *bytes, size_t size, wick_
 DOOR(wick_session_saving *, session_save, wick_session *s, uint32_t id) {
     wick_session_saving *saving = NULL;
     void *const user = (void *)(uintptr_t)id;
-    (void)wick_session_save_start(s, write_bytes, user, &saving, &door_error);
+    (void)wick_session_save_start(s, write_bytes, user, &saving, door_new_error());
     return saving;
 }
 
 DOOR(int, session_save_poll, wick_session_saving *saving) { return wick_session_save_poll(saving); }
 
 DOOR(int, session_save_finish, wick_session_saving *saving) {
-    return wick_session_save_finish(saving, &door_error);
+    return wick_session_save_finish(saving, door_new_error());
 }
 
 DOOR(wick_session_loading *, session_load, wick_session *s, wick_source *source) {
     wick_session_loading *loading = NULL;
-    (void)wick_session_load_start(s, door_source_take(source), &loading, &door_error);
+    (void)wick_session_load_start(s, door_source_take(source), &loading, door_new_error());
     return loading;
 }
 
@@ -212,7 +212,7 @@ DOOR(int, session_load_poll, wick_session_loading *loading) {
 }
 
 DOOR(int, session_load_finish, wick_session_loading *loading) {
-    return wick_session_load_finish(loading, &door_error);
+    return wick_session_load_finish(loading, door_new_error());
 }
 
 /* --- Texts as vectors --- */

@@ -94,14 +94,13 @@ DOOR(wick_source_joining *, sources_join, wick_source *const *sources, const cha
      size_t n) {
     wick_source_joining *joining = NULL;
     wick_source *const parts = calloc(n, sizeof *parts);
-    door_error = (wick_error){0};
     if (parts == NULL) {
         for (size_t i = 0; i < n; i++) close_holder(sources[i]);
         (void)door_fail(WICK_ERR_OUT_OF_MEMORY, NULL);
         return NULL;
     }
     for (size_t i = 0; i < n; i++) parts[i] = door_source_take(sources[i]);
-    (void)wick_source_join_start(parts, names, n, &joining, &door_error);
+    (void)wick_source_join_start(parts, names, n, &joining, door_new_error());
     free(parts);
     return joining;
 }
@@ -110,8 +109,7 @@ DOOR(int, join_poll, wick_source_joining *joining) { return wick_source_join_pol
 
 DOOR(wick_source *, join_finish, wick_source_joining *joining) {
     wick_source source;
-    door_error = (wick_error){0};
-    if (wick_source_join_finish(joining, &source, &door_error) != WICK_OK) return NULL;
+    if (wick_source_join_finish(joining, &source, door_new_error()) != WICK_OK) return NULL;
     wick_source *const joined = malloc(sizeof *joined);
     if (joined != NULL) {
         *joined = source;

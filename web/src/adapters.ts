@@ -8,7 +8,7 @@ interface Held {
 }
 
 export function checkTensors(module: Module): void {
-  module.checkDoor("finetune_start", "for fine-tuning and adapters", "tensors");
+  module.checkDoor("finetune_start", "fine-tuning and adapters", "tensors");
 }
 
 export class Adapters {

@@ -48,7 +48,7 @@ export class Apis {
   open(model: number, options: ApiOptions): number {
     const m = this.#module;
     const { name = "", chatTemplate = "", parallel = 0, maxQueue = 0, ...sessions } = options;
-    m.checkDoor("api_open", "for APIs", "api");
+    m.checkDoor("api_open", "APIs", "api");
     const pointer = m.pointer("api_open", model, name, chatTemplate, parallel, maxQueue,
                               JSON.stringify(sessions));
     return this.#held.add({ pointer, model });

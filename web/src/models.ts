@@ -240,7 +240,7 @@ export class Models {
     const isRanking = options.pooling === "rank";
     const width = isRanking ? labels : embeddingLength;
     const door = isRanking ? "embedder_start_pairs" : "embedder_start";
-    m.checkDoor(door, "for rerankers", "api");
+    m.checkDoor(door, "rerankers", "api");
     const embedder = m.pointer("embedder_open", pointer, JSON.stringify(options));
     const vectors: Float32Array[] = [];
     try {

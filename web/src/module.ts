@@ -132,7 +132,7 @@ export class Module {
   /** Refuses what is in the modules of an option alone. */
   checkDoor(door: string, what: string, option: string): void {
     if (!this.hasDoor(door))
-      throw makeError("UNSUPPORTED", `${what}: open the engine with { ${option}: true }`);
+      throw makeError("UNSUPPORTED", `${what} need an engine opened with { ${option}: true }`);
   }
 
   /** It has trapped, and no door can be called any more. */

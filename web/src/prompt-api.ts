@@ -173,20 +173,20 @@ export class LanguageModelSession extends EventTarget {
 
   promptStreaming(input: PromptInput, options: PromptOptions = {}): ReadableStream<string> {
     const pieces = this.#run(input, options);
-    // Its turn is that of this call, not that of the first read.
-    let coming: ReturnType<typeof pieces.next> | undefined = pieces.next();
-    coming.catch(() => undefined); // where nobody reads
     return new ReadableStream<string>({
-      async pull(controller) {
-        const { done, value } = await (coming ?? pieces.next());
-        coming = undefined;
-        if (done) controller.close();
-        else controller.enqueue(value);
+      // Whether somebody reads or not: the calls after this one wait for its end.
+      start(controller) {
+        const send = async () => {
+          for await (const piece of pieces) controller.enqueue(piece);
+          controller.close();
+        };
+        send().catch((reason) => controller.error(reason));
       },
-      async cancel() {
-        await pieces.return();
+      // The piece that comes next ends it.
+      cancel() {
+        void pieces.return();
       },
-    }, { highWaterMark: 0 });
+    });
   }
 
   /** @internal What it begins with, which the model reads with the first prompt. */

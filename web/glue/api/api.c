@@ -28,7 +28,7 @@ DOOR(wick_exchange *, exchange_open, wick_api *api, const char *method, const ch
     const wick_request request = {
         .method = method, .path = path, .body = body, .body_size = size, .time = (int64_t)time};
     wick_exchange *exchange = NULL;
-    (void)wick_exchange_open(api, &request, &exchange, &door_error);
+    (void)wick_exchange_open(api, &request, &exchange, door_new_error());
     return exchange;
 }
 

@@ -5,21 +5,18 @@
 
 DOOR(wick_examples *, examples_make, const wick_model *model, uint32_t context_length) {
     wick_examples *examples = NULL;
-    door_error = (wick_error){0};
-    (void)wick_examples_make(model, context_length, &examples, &door_error);
+    (void)wick_examples_make(model, context_length, &examples, door_new_error());
     return examples;
 }
 
 DOOR(void, examples_release, wick_examples *examples) { wick_examples_free(examples); }
 
 DOOR(int, examples_add_text, wick_examples *examples, const char *text, size_t size) {
-    door_error = (wick_error){0};
-    return wick_examples_add_text(examples, text, size, &door_error);
+    return wick_examples_add_text(examples, text, size, door_new_error());
 }
 
 DOOR(int, examples_add_lines, wick_examples *examples, const char *text, size_t size) {
-    door_error = (wick_error){0};
-    return wick_examples_add_json_lines(examples, text, size, &door_error);
+    return wick_examples_add_json_lines(examples, text, size, door_new_error());
 }
 
 DOOR(const char *, examples_info, const wick_examples *examples) {
@@ -66,8 +63,7 @@ DOOR(wick_finetune *, finetune_start, wick_model *model, const wick_examples *ex
  * device is back), the step, all steps, tokens, loss and perplexity. A status. */
 DOOR(int, finetune_poll, wick_finetune *finetune, double event[6]) {
     wick_finetune_event now = {0};
-    door_error = (wick_error){0};
-    const int status = wick_finetune_poll(finetune, &now, &door_error);
+    const int status = wick_finetune_poll(finetune, &now, door_new_error());
     event[0] = now.kind == WICK_FINETUNE_STEP       ? 1
                : now.kind == WICK_FINETUNE_HELD_OUT ? 2
                : now.kind == WICK_FINETUNE_RESTORED ? 3
@@ -82,14 +78,12 @@ DOOR(int, finetune_poll, wick_finetune *finetune, double event[6]) {
 
 /* file: a wick_finetune_file. */
 DOOR(int, finetune_save, wick_finetune *finetune, int file) {
-    door_error = (wick_error){0};
-    return wick_finetune_save_start(finetune, (wick_finetune_file)file, &door_error);
+    return wick_finetune_save_start(finetune, (wick_finetune_file)file, door_new_error());
 }
 
 /* saved: two words, get the bytes' address and number. They are the training's. */
 DOOR(int, finetune_save_poll, wick_finetune *finetune, const void **saved) {
-    door_error = (wick_error){0};
-    return wick_finetune_save_poll(finetune, saved, (size_t *)(saved + 1), &door_error);
+    return wick_finetune_save_poll(finetune, saved, (size_t *)(saved + 1), door_new_error());
 }
 
 /* The device has computed all that was queued. */
@@ -97,25 +91,19 @@ DOOR(void, finetune_finish, wick_finetune *finetune) { wick_finetune_finish(fine
 
 DOOR(wick_lora *, lora_open, wick_model *model, const void *bytes, size_t size) {
     wick_lora *lora = NULL;
-    door_error = (wick_error){0};
-    (void)wick_lora_open_source(model, wick_source_memory(bytes, size), &lora, &door_error);
+    (void)wick_lora_open_source(model, wick_source_memory(bytes, size), &lora, door_new_error());
     return lora;
 }
 
-DOOR(int, lora_close, wick_lora *lora) {
-    door_error = (wick_error){0};
-    return wick_lora_close(lora, &door_error);
-}
+DOOR(int, lora_close, wick_lora *lora) { return wick_lora_close(lora, door_new_error()); }
 
 /* uses [n]: an address and a float each. */
 DOOR(int, session_set_loras, wick_session *session, const wick_lora_use *uses, size_t n) {
     const wick_status status = wick_session_set_loras(session, uses, n);
-    door_error = (wick_error){0};
-    return status == WICK_OK ? WICK_OK : wick_session_error(session, &door_error);
+    return status == WICK_OK ? WICK_OK : wick_session_error(session, door_new_error());
 }
 
 DOOR(int, model_add_adapter, wick_model *model, const void *bytes, size_t size, double scale) {
-    door_error = (wick_error){0};
     return wick_model_add_adapter_source(model, wick_source_memory(bytes, size), (float)scale,
-                                         &door_error);
+                                         door_new_error());
 }

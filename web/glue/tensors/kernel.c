@@ -70,8 +70,7 @@ DOOR(wick_kernel *, kernel_make, wick_device *device, const char *text) {
 }
 
 DOOR(int, kernel_poll, wick_kernel *kernel) {
-    door_error = (wick_error){0};
-    return wick_kernel_make_poll(kernel, &door_error);
+    return wick_kernel_make_poll(kernel, door_new_error());
 }
 
 DOOR(void, kernel_release, wick_kernel *kernel) { wick_kernel_release(kernel); }

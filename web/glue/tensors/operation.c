@@ -100,11 +100,10 @@ DOOR(wick_operation *, operation_make, wick_device *device, const char *name, wi
                                       .gradient = has_gradient != 0 ? gradient : NULL,
                                       .user = user_of(number, n_inputs, n_outputs)};
     wick_operation *operation = NULL;
-    door_error = (wick_error){0};
     if (n_inputs > MOST || n_outputs > MOST)
         (void)door_refuse(WICK_ERR_VALUE, "operation %s: too many inputs or outputs", name);
     else
-        (void)wick_operation_make(device, &desc, &operation, &door_error);
+        (void)wick_operation_make(device, &desc, &operation, door_new_error());
     return operation;
 }
 

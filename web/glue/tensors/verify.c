@@ -60,8 +60,7 @@ DOOR(int, verify_poll, door_verification *v) {
 DOOR(const char *, verify_check, const door_verification *v) { return v->check; }
 
 DOOR(int, verify_finish, door_verification *v) {
-    door_error = (wick_error){0};
-    const wick_status status = wick_verify_finish(v->verifying, &door_error);
+    const wick_status status = wick_verify_finish(v->verifying, door_new_error());
     free(v);
     return status;
 }
