@@ -97,7 +97,7 @@ wk_runner_desc wk_runner_describe(const wk_model *model, wick_math math, uint64_
 }
 
 /* The process itself and an open device: code, stacks, the queue of operations. Measured. */
-enum { PROCESS_BYTES = 3 << 20 };
+enum { PROCESS_BYTES = 5 << 20 };
 
 typedef uint64_t (*weight_size)(const wick_device *device, wick_dtype dtype,
                                 const wick_shape *shape, uint32_t uses);

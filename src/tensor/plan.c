@@ -1,5 +1,5 @@
 /* tensor/plan.c: see plan.h. At the end of a recording its places get buffers by liveness: each
- * buffer serves one place at a time, the tightest free one is taken. */
+ * buffer serves one place at a time, and the largest place chooses first. */
 #include "tensor/plan.h"
 
 #include "tensor/record.h"
@@ -49,15 +49,14 @@ wick_status wk_plan_begin(wick_device *device, wk_plan_pool *pool) {
 /* --- Places to buffers --- */
 
 typedef struct life {
-    size_t first,
-        last; /* ops of the steps that touch the place first and last; first > last: none does */
-    size_t slot;
+    const wk_buffer *place; /* NULL: no op touches it */
+    size_t first, last;     /* ops of the steps that touch it first and last */
+    size_t slot, next;      /* the next life in the same slot; SIZE_MAX: none */
 } life;
 
 typedef struct slot {
     uint64_t size, granule; /* of the largest place that it serves */
-    size_t free_from;       /* first op that may use it for another place */
-    bool is_fixed;          /* has its buffer already */
+    size_t lives;           /* the first of them; SIZE_MAX: none */
 } slot;
 
 /* Ops that one kernel computes together are one step: what one of them needs, all do. */
@@ -74,7 +73,7 @@ static step step_of(const wk_plan *plan, size_t i) {
 
 static void find_lives(const wk_plan *plan, wick_tensor *const *outputs, size_t n_outputs,
                        life *lives) {
-    for (size_t p = 0; p < plan->n_places; p++) lives[p] = (life){.first = SIZE_MAX};
+    for (size_t p = 0; p < plan->n_places; p++) lives[p] = (life){.slot = SIZE_MAX};
     for (size_t i = 0; i < plan->n_ops; i++) {
         const wk_op *const op = &plan->ops[i];
         const step s = step_of(plan, i);
@@ -82,7 +81,8 @@ static void find_lives(const wk_plan *plan, wick_tensor *const *outputs, size_t 
             if (!op->view[k].buf || !op->view[k].buf->place) continue;
             assert(op->view[k].buf->place <= plan->n_places);
             life *const l = &lives[op->view[k].buf->place - 1];
-            if (l->first == SIZE_MAX) l->first = s.first;
+            if (!l->place) l->first = s.first;
+            l->place = op->view[k].buf;
             l->last = s.last;
         }
     }
@@ -90,49 +90,37 @@ static void find_lives(const wk_plan *plan, wick_tensor *const *outputs, size_t 
         if (outputs[i]->view.buf->place) lives[outputs[i]->view.buf->place - 1].last = SIZE_MAX - 1;
 }
 
-/* The tightest free slot that is large enough; else the largest free one that may still grow; else
- * a new one. */
-static size_t choose_slot(slot *slots, size_t *n_slots, const wk_buffer *place, size_t op) {
-    const uint64_t size = place->size;
-    size_t best = SIZE_MAX;
-    for (size_t s = 0; s < *n_slots; s++) {
-        if (slots[s].free_from > op) continue;
-        const bool fits = slots[s].size >= size;
-        if (!fits && slots[s].is_fixed) continue;
-        if (best == SIZE_MAX) {
-            best = s;
-            continue;
-        }
-        const bool best_fits = slots[best].size >= size;
-        const bool better = fits ? !best_fits || slots[s].size < slots[best].size
-                                 : !best_fits && slots[s].size > slots[best].size;
-        if (better) best = s;
-    }
-    if (best == SIZE_MAX) {
-        best = (*n_slots)++;
-        slots[best] = (slot){0};
-    }
-    if (slots[best].size < size) {
-        slots[best].size = size;
-        slots[best].granule = place->granule;
-    }
-    return best;
+/* The largest place that has no slot yet; NULL: all have. */
+static life *find_largest(life *lives, size_t n) {
+    life *largest = NULL;
+    for (life *l = lives; l < lives + n; l++)
+        if (l->place && l->slot == SIZE_MAX && (!largest || l->place->size > largest->place->size))
+            largest = l;
+    return largest;
 }
 
+static bool is_free(const slot *of, const life *lives, const life *wanted) {
+    for (size_t l = of->lives; l != SIZE_MAX; l = lives[l].next)
+        if (lives[l].first <= wanted->last && wanted->first <= lives[l].last) return false;
+    return true;
+}
+
+/* Each in the tightest slot that is free while it lives, else in a new one. Small places that came
+ * first would sit in the largest slots, and large ones need more of these. */
 static size_t assign_slots(const wk_plan *plan, life *lives, slot *slots) {
     size_t n_slots = plan->pool->n_slots;
     for (size_t s = 0; s < n_slots; s++)
-        slots[s] = (slot){.size = plan->pool->slots[s]->size, .is_fixed = true};
-    for (size_t i = 0; i < plan->n_ops; i++) {
-        const wk_op *const op = &plan->ops[i];
-        for (int k = 0; k < op->n_dst + op->n_src; k++) {
-            const wk_buffer *const buf = op->view[k].buf;
-            if (!buf || !buf->place) continue;
-            life *const l = &lives[buf->place - 1];
-            if (l->slot != SIZE_MAX) continue;
-            l->slot = choose_slot(slots, &n_slots, buf, l->first);
-            slots[l->slot].free_from = l->last + 1;
-        }
+        slots[s] = (slot){.size = plan->pool->slots[s]->size, .lives = SIZE_MAX};
+    for (life *l; (l = find_largest(lives, plan->n_places)) != NULL;) {
+        size_t best = n_slots;
+        for (size_t s = 0; s < n_slots; s++)
+            if (slots[s].size >= l->place->size && is_free(&slots[s], lives, l) &&
+                (best == n_slots || slots[s].size < slots[best].size))
+                best = s;
+        if (best == n_slots) slots[n_slots++] = (slot){l->place->size, l->place->granule, SIZE_MAX};
+        l->slot = best;
+        l->next = slots[best].lives;
+        slots[best].lives = (size_t)(l - lives);
     }
     return n_slots;
 }
@@ -170,7 +158,6 @@ static wick_status bind_places(wk_plan *plan, wick_tensor *const *outputs, size_
     wick_status status = WICK_ERR_OUT_OF_MEMORY;
     if (!lives || !slots) goto done;
     find_lives(plan, outputs, n_outputs, lives);
-    for (size_t p = 0; p < n_lives; p++) lives[p].slot = SIZE_MAX;
     status = make_slots(plan->pool, slots, assign_slots(plan, lives, slots));
     if (status != WICK_OK) goto done;
     for (size_t i = 0; i < plan->n_ops; i++)

@@ -43,8 +43,9 @@ def check_sections(data):
         assert any(row["is_fastest"] and row["seconds"] > 0 for row in kernels[kind]), kind
     models, = data["models"]
     built_in = models["decode"][0]
-    once = (built_in["submits_per_token"], built_in["reads_per_token"])
-    assert once == (1, 1) and built_in["dispatches_per_token"] > 10, built_in
+    # More submits where the driver is slow: what is recorded is cut.
+    assert built_in["reads_per_token"] == 1 <= built_in["submits_per_token"], built_in
+    assert built_in["dispatches_per_token"] > 10, built_in
     assert built_in["encode_us_on_critical_path"] > 0, built_in
     for test in ("decode", "prefill"):
         assert all(row["tokens_per_second"] > 0 for row in models[test]) and models[test], models
