@@ -1,0 +1,179 @@
+/* What the answers of each API are made of. A grammar of the API makes the model say what a test is
+ * about. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "api_requests.h"
+
+/* ---- Answers ---- */
+
+/* The model says this and nothing else. */
+static wick_api *open_saying(const char *literal, wick_reasoning_place place) {
+    static char grammar[512];
+    snprintf(grammar, sizeof grammar, "root ::= \"%s\"", literal);
+    return open_api((wick_api_desc){
+        .n_parallel = 1,
+        .reasoning = place,
+        .session = {.sampler = {.grammar = grammar}},
+    });
+}
+
+/* parts, in this order, one after the other. */
+static void says(const char *literal, wick_reasoning_place place, const char *path,
+                 const char *body, const char *const *parts) {
+    wick_api *const api = open_saying(literal, place);
+    const char *at = answer(api, path, body, 200);
+    for (; *parts; parts++) {
+        const char *const found = strstr(at, *parts);
+        if (!found) fail_msg("'%s' is not in '%s'", *parts, at);
+        at = found + strlen(*parts);
+    }
+    wick_api_close(api);
+}
+
+#define SAYS(literal, place, path, body, ...)                                                      \
+    says(literal, place, path, body, (const char *const[]){__VA_ARGS__, NULL})
+
+static void test_thinking(void **state) {
+    static const char said[] = "<think>hm</think>Yes";
+    static const char whole[] = "{" CHAT ",\"max_tokens\":99}";
+    static const char stream[] = "{" CHAT ",\"max_tokens\":99,\"stream\":true}";
+    (void)state;
+    SAYS(said, WICK_REASONING_APART, chat, whole, "\"content\":\"Yes\"",
+         "\"reasoning_content\":\"hm\"");
+    SAYS(said, WICK_REASONING_IN_CONTENT, chat, whole, "\"content\":\"<think>hm</think>Yes\"");
+    SAYS(said, WICK_REASONING_APART, chat, "{" CHAT ",\"reasoning_format\":\"none\"}",
+         "\"content\":\"<think>hm</think>Yes\"");
+    SAYS(said, WICK_REASONING_IN_CONTENT, chat, "{" CHAT ",\"reasoning_format\":\"auto\"}",
+         "\"content\":\"Yes\"", "\"reasoning_content\":\"hm\"");
+    SAYS(said, WICK_REASONING_APART, "/v1/messages", whole,
+         "{\"type\":\"thinking\",\"thinking\":\"hm\",\"signature\":\"\"}",
+         "{\"type\":\"text\",\"text\":\"Yes\"}", "\"stop_reason\":\"end_turn\"");
+    SAYS(said, WICK_REASONING_APART, "/v1/messages", stream, "\"content_block_start\",\"index\":0",
+         "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}", "\"thinking_delta\"",
+         "\"content_block_stop\",\"index\":0", "\"content_block_start\",\"index\":1",
+         "{\"type\":\"text\",\"text\":\"\"}", "\"text_delta\"",
+         "\"content_block_stop\",\"index\":1", "\"message_stop\"");
+    SAYS(said, WICK_REASONING_APART, "/api/chat", "{" CHAT ",\"stream\":false}",
+         "\"content\":\"Yes\",\"thinking\":\"hm\"", "\"done_reason\":\"stop\"");
+}
+
+static void test_calls(void **state) {
+    static const char said[] =
+        "<tool_call>{\\\"name\\\": \\\"f\\\", \\\"arguments\\\": {\\\"a\\\": 1}}</tool_call>";
+    static const char broken[] = "<tool_call>{\\\"name\\\": 5}</tool_call>";
+    static const char tools[] = "{" CHAT ",\"stream\":%s,\"tools\":[" TOOL "]}";
+    char whole[256], stream[256];
+    (void)state;
+    snprintf(whole, sizeof whole, tools, "false");
+    snprintf(stream, sizeof stream, tools, "true");
+    SAYS(said, WICK_REASONING_APART, chat, whole, "\"name\":\"f\"",
+         "\"arguments\":\"{\\\"a\\\":1}\"", "\"finish_reason\":\"tool_calls\"");
+    SAYS(broken, WICK_REASONING_APART, chat, whole,
+         "\"content\":\"<tool_call>{\\\"name\\\": 5}</tool_call>\"", "\"finish_reason\":\"stop\"");
+    SAYS(said, WICK_REASONING_APART, "/api/chat", whole, "\"content\":\"\"",
+         "\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{\"a\":1}}}]");
+    SAYS(said, WICK_REASONING_APART, "/api/chat", stream, "\"content\":\"\"",
+         "\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{\"a\":1}}}]",
+         "\"done\":false", "\"content\":\"\"}", "\"done\":true");
+    SAYS(said, WICK_REASONING_APART, "/v1/responses",
+         "{\"input\":\"a\",\"stream\":true,\"tools\":[{\"type\":\"function\",\"name\":\"f\"}]}",
+         "event: response.output_item.added", "\"type\":\"function_call\"",
+         "event: response.function_call_arguments.delta", "\"delta\":\"{\\\"a\\\":1}\"",
+         "event: response.function_call_arguments.done",
+         "\"name\":\"f\",\"arguments\":\"{\\\"a\\\":1}\"", "event: response.output_item.done",
+         "event: response.completed");
+}
+
+/* Mistral's templates take no others. */
+static void test_call_ids(void **state) {
+    static const char said[] =
+        "<tool_call>{\\\"name\\\": \\\"f\\\", \\\"arguments\\\": {}}</tool_call>";
+    static const char alphabet[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    static const struct {
+        const char *path, *body, *before;
+    } cases[] = {
+        {chat, "{" CHAT ",\"tools\":[" TOOL "]}", "\"tool_calls\":[{\"id\":\""},
+        {"/v1/messages",
+         "{" CHAT
+         ",\"max_tokens\":99,\"tools\":[{\"name\":\"f\",\"input_schema\":{\"type\":\"object\"}}]}",
+         "\"type\":\"tool_use\",\"id\":\""},
+        {"/v1/responses", "{\"input\":\"a\",\"tools\":[{\"type\":\"function\",\"name\":\"f\"}]}",
+         "\"call_id\":\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        wick_api *const api = open_saying(said, WICK_REASONING_APART);
+        char first[10] = "";
+        for (int n = 0; n < 2; n++) {
+            const char *const text = answer(api, cases[i].path, cases[i].body, 200);
+            const char *at = strstr(text, cases[i].before);
+            if (!at) fail_msg("'%s' is not in '%s'", cases[i].before, text);
+            at += strlen(cases[i].before);
+            assert_int_equal(strspn(at, alphabet), 9);
+            assert_int_equal(at[9], '"');
+            assert_int_not_equal(memcmp(at, first, 9), 0);
+            memcpy(first, at, 9);
+        }
+        wick_api_close(api);
+    }
+}
+
+/* ---- What there is ---- */
+
+static void test_health(void **state) {
+    static const char *const aliases[] = {"one", "two"};
+    static const struct {
+        const char *path;
+        int status;
+    } cases[] = {{"/health", 200},        {"/v1/health", 200},     {"/v1/models/m", 200},
+                 {"/v1/models/one", 200}, {"/v1/models/two", 200}, {"/v1/models/three", 404},
+                 {"/v1/models/", 404},    {"/nowhere", 404}};
+    (void)state;
+    wick_api *const api = open_api((wick_api_desc){.aliases = aliases, .n_aliases = 2});
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        const wick_request request = {.method = "GET", .path = cases[i].path};
+        wick_exchange *x;
+        assert_int_equal(wick_exchange_open(api, &request, &x, NULL), WICK_OK);
+        const char *const text = finish(api, x, cases[i].status);
+        if (i < 2) assert_string_equal(text, "{\"status\":\"ok\"}");
+    }
+    expect_text(answer(api, "/slots/99", "", 404), "there is no such slot");
+    wick_api_close(api);
+}
+
+static void test_arguments_of_calls(void **state) {
+    (void)state;
+    wick_api *api = open_api((wick_api_desc){.name = "m"}), *none = api;
+    wick_exchange *x = (wick_exchange *)api;
+    wick_error error = {.status = WICK_OK}, other = {.status = WICK_OK};
+    const wick_request good = {.method = "GET", .path = "/health"};
+    wick_request bad = good;
+    assert_int_equal(wick_exchange_open(NULL, &good, &x, &error), WICK_ERR_ARGUMENT);
+    assert_null(x);
+    bad.method = NULL;
+    assert_int_equal(wick_exchange_open(api, &bad, &x, &error), WICK_ERR_ARGUMENT);
+    bad = good;
+    bad.path = NULL;
+    assert_int_equal(wick_exchange_open(api, &bad, &x, &error), WICK_ERR_ARGUMENT);
+    bad = good;
+    bad.body_size = 1;
+    assert_int_equal(wick_exchange_open(api, &bad, &x, &error), WICK_ERR_ARGUMENT);
+    assert_string_equal(error.message, "wick_exchange_open: an argument is NULL");
+    assert_int_equal(wick_api_open(NULL, NULL, &none, &other), WICK_ERR_ARGUMENT);
+    assert_string_equal(other.message, "wick_api_open: an argument is NULL");
+    assert_null(none);
+    wick_api_close(api);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_thinking),           cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_call_ids),           cmocka_unit_test(test_health),
+        cmocka_unit_test(test_arguments_of_calls),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
