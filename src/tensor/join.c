@@ -16,7 +16,7 @@
 
 enum {
     WINDOW = 24,    /* ops between the first and the last of those that become one */
-    MOST_ROWS = 64, /* of products, where an op is a dispatch: with more, its cost is no matter */
+    MOST_ROWS = 64, /* of products, where an op is a dispatch: with more its cost is negligible */
 };
 
 static int n_views(const wk_op *op) { return op->n_dst + op->n_src; }
