@@ -129,22 +129,51 @@ static void test_long_reductions(void **state) {
     }
 }
 
+/* Column i has its extreme twice, and NaN above the first of these where i % 5 is 1, or below it
+ * where i % 5 is 2. */
+static void set_extremes(float *x, int64_t width, int64_t length, float extreme) {
+    for (int64_t i = 0; i < width; i++) {
+        const int64_t at = (i * 37 + 1) % length, last = length - 1;
+        x[at * width + i] = x[last * width + i] = extreme;
+        if (i % 5 == 1 && at > 0) x[(at - 1) * width + i] = NAN;
+        if (i % 5 == 2 && at < last) x[(at + 1) * width + i] = NAN;
+    }
+}
+
+static void check_columns(int64_t width, int64_t length, wk_reduce_fn fn, bool has_extremes) {
+    const bool is_index = fn == WK_REDUCE_ARGMAX || fn == WK_REDUCE_ARGMIN;
+    wk_rng rng = {.seed = 6};
+    fixture f = {.op = {.code = WK_OP_REDUCE, .n_dst = 1, .n_src = 1}};
+    f.op.p.reduce.fn = fn;
+    fixture_add(&f, &rng, is_index ? WICK_U32 : WICK_F32, 1, &width);
+    wk_view *const x = fixture_add(&f, &rng, WICK_F32, 2, (const int64_t[]){width, length});
+    x->stride[0] = 1;
+    x->stride[1] = width;
+    const float extreme = fn == WK_REDUCE_MIN || fn == WK_REDUCE_ARGMIN ? -9 : 9;
+    if (has_extremes) set_extremes(x86_contents(&f.memory[1]), width, length, extreme);
+    fixture_check(&f, 1e-6);
+    fixture_free(&f);
+}
+
 /* Columns side by side, some of them in a range of their own. */
 static void test_columns(void **state) {
     (void)state;
     static const int64_t widths[] = {15, 16, 17, 127, 128, 129, 1023, 1024, 1025, 2100};
-    wk_rng rng = {.seed = 6};
-    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
-        for (int fn = 0; fn < WK_REDUCE_COUNT_; fn++) {
-            const bool is_index = fn == WK_REDUCE_ARGMAX || fn == WK_REDUCE_ARGMIN;
-            fixture f = {.op = {.code = WK_OP_REDUCE, .n_dst = 1, .n_src = 1}};
-            f.op.p.reduce.fn = (wk_reduce_fn)fn;
-            fixture_add(&f, &rng, is_index ? WICK_U32 : WICK_F32, 1, &widths[i]);
-            wk_view *const x = fixture_add(&f, &rng, WICK_F32, 2, (const int64_t[]){widths[i], 40});
-            x->stride[0] = 1;
-            x->stride[1] = widths[i];
-            fixture_check(&f, 1e-6);
-            fixture_free(&f);
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+        for (int fn = 0; fn < WK_REDUCE_COUNT_; fn++)
+            check_columns(widths[i], 40, (wk_reduce_fn)fn, false);
+}
+
+/* Columns of which 64 elements or more are a part, at most 16, read in tiles of 64 rows. */
+static void test_long_columns(void **state) {
+    (void)state;
+    static const int64_t shapes[][2] = {
+        {256, 127},  {255, 128},   {256, 128}, {257, 129}, {257, 145}, {300, 191},  {300, 192},
+        {1023, 193}, {1025, 1024}, {16, 2047}, {16, 2048}, {17, 3001}, {2100, 200}, {32768, 128}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        for (int fn = 0; fn < WK_REDUCE_VAR; fn++) {
+            check_columns(shapes[i][0], shapes[i][1], (wk_reduce_fn)fn, false);
+            check_columns(shapes[i][0], shapes[i][1], (wk_reduce_fn)fn, true);
         }
     }
 }
@@ -211,8 +240,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_elementwise),      cmocka_unit_test(test_silu_range),
         cmocka_unit_test(test_norm_and_softmax), cmocka_unit_test(test_long_reductions),
-        cmocka_unit_test(test_columns),          cmocka_unit_test(test_rope_table),
-        cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_columns),          cmocka_unit_test(test_long_columns),
+        cmocka_unit_test(test_rope_table),       cmocka_unit_test(test_matmul),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,8 +17,9 @@ enum {
 };
 
 typedef struct reduction {
-    walk kept;    /* of y and x, in x's order */
-    walk reduced; /* of one result's elements of x */
+    walk kept;        /* of y and x, in x's order */
+    walk reduced;     /* of one result's elements of x */
+    int64_t row, end; /* those of them that count: all, or a part of sums and extremes */
     wk_reduce_fn fn;
     double correction;
     bool is_by_columns;
@@ -40,6 +41,8 @@ static void reduction_of(reduction *r, const wk_op *op) {
     const int n_kept = wk_dst(op, 0)->rank;
     walk_over(&r->kept, op->view, 2, 1, 0, n_kept);
     walk_over(&r->reduced, wk_src(op, 0), 1, 0, n_kept, wk_src(op, 0)->rank);
+    r->row = 0;
+    r->end = r->reduced.count;
     r->fn = op->p.reduce.fn;
     r->correction = op->p.reduce.correction;
     const walk_line *const kept = &r->kept.line[1], *const reduced = &r->reduced.line[0];
@@ -212,7 +215,7 @@ typedef struct column_step {
 static void first_place(column_step *s, const reduction *r, int64_t begin, int64_t n) {
     s->r = r;
     s->shifted = r->kept;
-    s->place = cursor_at(&r->reduced, 0, 0);
+    s->place = cursor_at(&r->reduced, 0, r->row);
     s->begin = begin;
     s->n = n;
 }
@@ -233,7 +236,7 @@ static void column_sums(const reduction *r, int64_t begin, int64_t n, double *su
     column_step step;
     first_place(&step, r, begin, n);
     for (int64_t i = 0; i < n; i++) sum[i] = 0;
-    for (int64_t k = 0; k < r->reduced.count; k++) {
+    for (int64_t k = r->row; k < r->end; k++) {
         const float *const x = next_place(&step);
         for (int64_t i = 0; i < n; i++) sum[i] += (double)x[i];
     }
@@ -267,7 +270,7 @@ static void column_extremes(const reduction *r, int64_t begin, int64_t n, float 
     first_place(&step, r, begin, n);
     const v16 sign = v16_set(is_largest_of(r->fn) ? 1 : -1);
     memcpy(best, next_place(&step), (size_t)n * sizeof *best);
-    for (int64_t k = 1; k < r->reduced.count; k++) {
+    for (int64_t k = r->row + 1; k < r->end; k++) {
         const float *const x = next_place(&step);
         for (int64_t i = 0; i < n; i += 16) {
             const v16 old = load_at(best, i, n), part = load_at(x, i, n);
