@@ -71,12 +71,6 @@ struct wick_api {
     wk_exchanges queued, running; /* in the order of their requests; one that is over is in none */
 };
 
-typedef enum wk_tool_choice {
-    WK_TOOLS_AUTO,
-    WK_TOOLS_NONE,
-    WK_TOOLS_REQUIRED, /* any of the tools */
-} wk_tool_choice;
-
 /* What the model reads. */
 typedef struct wk_ids {
     uint32_t *ids; /* [n] */
@@ -106,8 +100,8 @@ struct wk_api_choice {
     bool is_continued; /* from a text that its place kept */
     uint32_t n_found;  /* n_reused of the session when it was continued */
     bool is_scoring;   /* the session reads the prompt for its log probabilities */
-    bool is_thinking;  /* the content is in a tag of reasoning */
-    uint32_t n_scored; /* tokens of the prompt */
+    bool has_scored;
+    bool is_thinking; /* the content is in a tag of reasoning */
     wick_end_reason reason;
     uint32_t stop;      /* which string ended it */
     uint64_t n_written; /* characters of the tokens whose log probabilities were written */
@@ -196,10 +190,11 @@ struct wick_exchange {
     int32_t slot;         /* that was asked for; -1: any */
     wick_lora_use *loras; /* [n_loras] */
     size_t n_loras;
-    bool has_no_answer_begun; /* the template does not begin it */
-    wk_str begun;             /* what the answer goes on with; text NULL: nothing */
-    bool has_tools_in_words;  /* the template has no place for them */
-    wk_tool_choice tool_choice;
+    bool has_no_answer_begun;     /* the template does not begin it */
+    wk_str begun;                 /* what the answer goes on with; text NULL: nothing */
+    bool has_tools_in_words;      /* the template has no place for them */
+    bool must_call, has_one_call; /* a tool: at once; once at most */
+    bool counts;                  /* tokens are all that is asked for */
     wk_json *messages;
     const wk_json *tools, *variables;
     wick_prompt *rendered;  /* of a chat */
@@ -247,8 +242,11 @@ wick_status wk_request_chat(wick_exchange *x, wick_error *err);
 wick_status wk_request_translate(wick_exchange *x,
                                  void (*write)(wk_strbuf *to, const wk_json *body),
                                  wick_error *err);
-/* In such a write: the other API's tools, whose JSON schemas are in the member schema. */
-void wk_write_functions(wk_strbuf *to, const wk_json *tools, const char *schema);
+/* tools.c: in such a write, the other API's tools: the type of those that a client answers, and the
+ * member with their JSON schema. */
+void wk_write_functions(wk_strbuf *to, const wk_json *tools, const char *own, const char *schema);
+wick_status wk_request_tools(wick_exchange *x, wick_error *err);
+wick_status wk_request_tool_choice(wick_exchange *x, wick_error *err);
 /* Fields; the value stays where there is none, or null. */
 wick_status wk_request_bool(const wick_exchange *x, const char *key, bool *value, wick_error *err);
 /* NULL: not there, or null. */
@@ -261,9 +259,14 @@ wick_status wk_request_whole(const wick_exchange *x, const char *key, uint32_t l
 /* What the template makes of the messages, up to where the answer begins: x->rendered. */
 wick_status wk_prompt_render(wick_exchange *x, wick_error *err);
 wick_status wk_prompt_of_chat(wick_exchange *x, wick_error *err);
-/* generic_tools.c: the tools become words of the system message (of the first message of the user
- * where the template has no system messages), calls that were made texts. */
-wick_status wk_tools_in_words(wick_exchange *x, bool has_system, wick_error *err);
+/* fit.c: the tools become words of the system message, calls that were made texts. */
+wick_status wk_tools_in_words(wick_exchange *x, wick_error *err);
+/* What a template may refuse: neighbours of one role and what the user says after a result, which
+ * become one message each time; messages of the system, which then begin the user's; calls and
+ * results, which become texts. */
+enum { WK_FIT_MERGED = 0, WK_FIT_NO_SYSTEM = 1, WK_FIT_NO_CALLS = 2 };
+/* Such messages in place of those given. NULL: memory is short. */
+wk_json *wk_messages_fit(wick_exchange *x, const wk_json *messages, unsigned fits);
 /* prefill.c: takes the last message away where the answer goes on with it (x->begun), and puts it
  * at the end of the prompt. */
 wick_status wk_request_prefill(wick_exchange *x, wick_error *err);

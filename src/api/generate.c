@@ -61,15 +61,21 @@ static wick_status open_scoring(wk_api_choice *choice, wick_error *err) {
 static wick_status open_choice(wk_api_choice *choice, wick_error *err) {
     wick_exchange *const x = choice->exchange;
     wick_session_desc desc = x->desc;
-    if (x->echoes && x->has_logprobs && choice->n_scored == 0) return open_scoring(choice, err);
-    if (desc.sampler.seed > 0) desc.sampler.seed += choice->index;
+    if (x->echoes && x->has_logprobs && !choice->has_scored && choice->prompt->n > 0)
+        return open_scoring(choice, err);
+    if (desc.sampler.seed > 0 && (desc.sampler.seed += choice->index) < choice->index)
+        desc.sampler.seed++; /* past 0, which would be no seed */
     WK_TRY(wk_slot_take(choice, &desc, err));
     if (!x->style->is_chat) return WICK_OK;
     wick_answer_desc answer = {.has_tools = x->tools != NULL};
-    if (x->tool_choice != WK_TOOLS_REQUIRED)
-        answer.prompt = wick_prompt_text(x->rendered, &answer.prompt_size);
+    if (!x->must_call) answer.prompt = wick_prompt_text(x->rendered, &answer.prompt_size);
     const wick_status opened = wick_answer_open(&answer, &choice->answer);
     return opened == WICK_OK ? WICK_OK : wk_fail_memory(err, 0, 0, "an answer");
+}
+
+/* It has the only call that the request allows. */
+static bool is_called_out(const wk_api_choice *choice) {
+    return choice->exchange->has_one_call && choice->n_calls > 0;
 }
 
 /* A call that makes no sense is content: nothing is lost. */
@@ -80,7 +86,7 @@ static void take_call(wk_api_choice *choice, const wick_answer_span *span) {
     wk_tool_call *calls;
     if (wk_tool_calls_read(&scratch, span->format, (wk_str){span->text, span->size}, x->tools,
                            &calls)) {
-        for (; calls; calls = calls->next) {
+        for (; calls && !is_called_out(choice); calls = calls->next) {
             x->style->call(choice, calls);
             choice->n_calls++;
         }
@@ -108,7 +114,7 @@ static void take_reasoning(wk_api_choice *choice, const wick_answer_span *span) 
 
 static void take_spans(wk_api_choice *choice) {
     wick_answer_span span;
-    while (wick_answer_next(choice->answer, &span)) {
+    while (!is_called_out(choice) && wick_answer_next(choice->answer, &span)) {
         if (span.kind == WICK_ANSWER_CALL)
             take_call(choice, &span);
         else if (span.kind == WICK_ANSWER_REASONING)
@@ -184,7 +190,7 @@ static wick_status score(wk_api_choice *choice, const wick_event *event, wick_er
     }
     if (event->kind != WICK_EVENT_END) return WICK_OK;
     choice->is_scoring = false;
-    choice->n_scored = (uint32_t)prompt->n;
+    choice->has_scored = true;
     wk_slot_leave(choice, false);
     WK_TRY(open_choice(choice, err));
     if (choice->exchange->has_no_tokens) end_choice(choice, WICK_END_MAX_TOKENS);
@@ -222,7 +228,10 @@ static wick_status step_choice(wk_api_choice *choice, wick_error *err) {
     if (event.kind == WICK_EVENT_TOKEN || event.kind == WICK_EVENT_END)
         taken = take_text(choice, &event);
     if (event.kind == WICK_EVENT_TOKEN) count_token(choice);
-    if (event.kind == WICK_EVENT_END) end_choice(choice, event.reason);
+    if (event.kind == WICK_EVENT_END)
+        end_choice(choice, event.reason);
+    else if (is_called_out(choice))
+        end_choice(choice, WICK_END_TOKEN);
     if (taken != WICK_OK || has_failed(choice)) return wk_fail_memory(err, 0, 0, "an answer");
     return WICK_OK;
 }

@@ -123,6 +123,7 @@ wick_status wk_answer_chat_tokens(wick_exchange *x, wick_error *err) {
 }
 
 wick_status wk_answer_count(wick_exchange *x, const char *object, wick_error *err) {
+    x->counts = true;
     WK_TRY(wk_request_chat(x, err));
     WK_TRY(wk_prompt_of_chat(x, err));
     wk_write_open(&x->part, '{');

@@ -93,6 +93,8 @@ static void write_message(wk_strbuf *to, const wk_json *message) {
 
 static void write_tool_choice(wk_strbuf *to, const wk_json *choice) {
     const wk_json *const type = wk_json_get(choice, "type");
+    const wk_json *const has_one = wk_json_get(choice, "disable_parallel_tool_use");
+    if (has_one && has_one->boolean) wk_write_raw(to, "\"parallel_tool_calls\":false");
     if (wk_json_is(type, "tool")) {
         wk_write_raw(to, "\"tool_choice\":{\"type\":\"function\",\"function\":{");
         wk_write_put_value(to, "name", wk_json_get(choice, "name"));
@@ -113,7 +115,7 @@ static void write_request(wk_strbuf *to, const wk_json *body) {
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         wk_write_put_value(to, same[i], wk_json_get(body, same[i]));
     wk_write_put_value(to, "stop", wk_json_get(body, "stop_sequences"));
-    wk_write_functions(to, wk_json_get(body, "tools"), "input_schema");
+    wk_write_functions(to, wk_json_get(body, "tools"), "custom", "input_schema");
     write_tool_choice(to, choice);
     if (thinking) {
         wk_write_key(to, "chat_template_kwargs");

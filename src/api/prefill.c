@@ -24,12 +24,6 @@ static bool can_go_on(const wk_json *message) {
            wk_json_get(message, "content")->string.size > 0 && (!calls || calls->count == 0);
 }
 
-static void cut_last(wk_json *messages, wk_json *before) {
-    *(before ? &before->next : &messages->child) = NULL;
-    messages->last = before;
-    messages->count--;
-}
-
 wick_status wk_request_prefill(wick_exchange *x, wick_error *err) {
     const bool chooses_begin = wk_request_field(x, "add_generation_prompt") != NULL;
     bool is_said, goes_on = false;
@@ -51,7 +45,7 @@ wick_status wk_request_prefill(wick_exchange *x, wick_error *err) {
                        "messages: the last two are the assistant's; an answer goes on with one");
     x->begun = wk_json_get(last, "content")->string;
     x->has_no_answer_begun = false;
-    cut_last(x->messages, before);
+    wk_json_drop(x->messages, last);
     return WICK_OK;
 }
 

@@ -11,7 +11,7 @@ static wick_status estimate(wick_exchange *x, wk_str text, wk_ids *out, wick_err
     enum { SLACK = 256 };
     const uint32_t most = x->api->session.context_length;
     const size_t size = 65536 + (size_t)8 * most;
-    if (text.size < 2 * size || x->api->is_encoder) return WICK_OK;
+    if (text.size < 2 * size || x->api->is_encoder || x->counts) return WICK_OK;
     uint32_t *const ids = wk_arena_array(&x->arena, size + 2, sizeof *ids);
     size_t n;
     if (!ids) return wk_fail_memory(err, size * sizeof *ids, 0, "a prompt");
@@ -75,28 +75,32 @@ static wick_status read_variables(wick_exchange *x, const wk_json **out, wick_er
     return WICK_OK;
 }
 
-/* Templates read the arguments of calls as objects; those that join them to texts fail then. */
-static wick_status close_arguments(wick_exchange *x, wick_error *err) {
+/* Templates read the arguments of calls as objects, or join them to texts. */
+static wick_status set_arguments(wick_exchange *x, wk_json_kind kind, wick_error *err) {
     for (wk_json *message = x->messages->child; message; message = message->next) {
         wk_json *const calls = wk_json_find(message, "tool_calls");
         for (wk_json *call = calls ? calls->child : NULL; call; call = call->next) {
             wk_json *const given = wk_json_find(wk_json_find(call, "function"), "arguments");
             wk_strbuf text;
-            if (!given || given->kind != WK_JSON_OBJECT) continue;
-            wk_strbuf_init(&text, x->heap);
-            wk_write_value(&text, given);
-            if (!wk_write_keep(&text, &x->arena, &given->string))
-                return wk_fail_memory(err, 0, 0, "a prompt");
-            given->kind = WK_JSON_STRING;
+            if (!given) continue;
+            if (kind == WK_JSON_STRING && !given->string.text) {
+                wk_strbuf_init(&text, x->heap);
+                wk_write_value(&text, given);
+                if (!wk_write_keep(&text, &x->arena, &given->string))
+                    return wk_fail_memory(err, 0, 0, "a prompt");
+            }
+            given->kind = kind;
         }
     }
     return WICK_OK;
 }
 
-static wick_status render(wick_exchange *x, const wk_json *tools, wick_prompt **prompt,
-                          wick_error *err) {
-    /* About half a second of everybody's time; a conversation of a million tokens takes less. */
-    enum { MOST_STEPS = 10000000 };
+/* About half a second of everybody's time; a conversation of a million tokens takes less. What is
+ * tried after that has less. */
+enum { MOST_STEPS = 10000000, MOST_AGAIN = MOST_STEPS / 4 };
+
+static wick_status render(wick_exchange *x, const wk_json *tools, uint64_t most_steps,
+                          wick_prompt **prompt, wick_error *err) {
     const wick_api *const api = x->api;
     wick_conversation conversation = {.messages = x->messages,
                                       .tools = tools,
@@ -104,13 +108,33 @@ static wick_status render(wick_exchange *x, const wk_json *tools, wick_prompt **
                                                                ? WICK_GENERATION_PROMPT_OFF
                                                                : WICK_GENERATION_PROMPT_ON,
                                       .now = wk_time_of(x->time),
-                                      .max_steps = MOST_STEPS};
+                                      .max_steps = most_steps};
     const wick_template *const compiled = tools && api->for_tools ? api->for_tools : api->plain;
     WK_TRY(read_variables(x, &conversation.variables, err));
+    WK_TRY(set_arguments(x, WK_JSON_OBJECT, err));
     wick_error first = {.status = WICK_OK};
     if (wick_template_render(compiled, &conversation, prompt, &first) == WICK_OK) return WICK_OK;
-    WK_TRY(close_arguments(x, err));
-    return wick_template_render(compiled, &conversation, prompt, err);
+    WK_TRY(set_arguments(x, WK_JSON_STRING, err));
+    const wick_status status = wick_template_render(compiled, &conversation, prompt, err);
+    (void)set_arguments(x, WK_JSON_OBJECT, err);
+    return status;
+}
+
+/* The messages as they are, or else as the template does not refuse them. */
+static wick_status render_fitting(wick_exchange *x, const wk_json *tools, wick_error *err) {
+    static const unsigned fits[] = {WK_FIT_MERGED, WK_FIT_NO_SYSTEM, WK_FIT_NO_CALLS,
+                                    WK_FIT_NO_CALLS | WK_FIT_NO_SYSTEM};
+    const wk_json *const given = x->messages;
+    wick_status status = render(x, tools, MOST_STEPS, &x->rendered, err);
+    const wick_status first = status;
+    for (size_t i = 0; i < sizeof fits / sizeof *fits && status == WICK_ERR_VALUE; i++) {
+        wick_error ignored = {.status = WICK_OK};
+        wk_json *const made = wk_messages_fit(x, given, fits[i]);
+        if (!made) return wk_fail_memory(err, 0, 0, "a prompt");
+        x->messages = made;
+        status = render(x, tools, MOST_AGAIN, &x->rendered, &ignored);
+    }
+    return status == WICK_OK ? WICK_OK : first;
 }
 
 static bool is_same(const wick_prompt *a, const wick_prompt *b) {
@@ -120,27 +144,26 @@ static bool is_same(const wick_prompt *a, const wick_prompt *b) {
 }
 
 /* A template that has no place for tools says the same with them and without. */
-static wick_status tell_tools(wick_exchange *x, wick_error *err) {
+static bool tells_tools(wick_exchange *x) {
     wick_prompt *without = NULL;
     wick_error ignored = {.status = WICK_OK};
-    const bool is_told =
-        render(x, NULL, &without, &ignored) != WICK_OK || !is_same(x->rendered, without);
+    const bool is_told = render(x, NULL, MOST_STEPS, &without, &ignored) != WICK_OK ||
+                         !is_same(x->rendered, without);
     wick_prompt_free(without);
-    if (is_told) return WICK_OK;
-    x->has_tools_in_words = true;
-    wick_prompt_free(x->rendered);
-    x->rendered = NULL;
-    const wk_json before = *x->messages;
-    WK_TRY(wk_tools_in_words(x, true, err));
-    if (render(x, NULL, &x->rendered, &ignored) == WICK_OK) return WICK_OK;
-    *x->messages = before;
-    WK_TRY(wk_tools_in_words(x, false, err));
-    return render(x, NULL, &x->rendered, err);
+    return is_told;
 }
 
 wick_status wk_prompt_render(wick_exchange *x, wick_error *err) {
-    WK_TRY(render(x, x->tools, &x->rendered, err));
-    if (x->tools) WK_TRY(tell_tools(x, err));
+    wk_json *const given = x->messages;
+    WK_TRY(render_fitting(x, x->tools, err));
+    if (x->tools && !tells_tools(x)) {
+        x->has_tools_in_words = true;
+        x->messages = given;
+        wick_prompt_free(x->rendered);
+        x->rendered = NULL;
+        WK_TRY(wk_tools_in_words(x, err));
+        WK_TRY(render_fitting(x, NULL, err));
+    }
     return wk_prefill_append(x, err);
 }
 

@@ -54,23 +54,6 @@ wick_status wk_request_translate(wick_exchange *x,
     return status;
 }
 
-void wk_write_functions(wk_strbuf *to, const wk_json *tools, const char *schema) {
-    if (!tools || tools->kind != WK_JSON_ARRAY) {
-        wk_write_put_value(to, "tools", tools); /* which is refused */
-        return;
-    }
-    wk_write_key(to, "tools");
-    wk_write_open(to, '[');
-    for (const wk_json *tool = tools->child; tool; tool = tool->next) {
-        wk_write_raw(to, "{\"type\":\"function\",\"function\":{");
-        wk_write_put_value(to, "name", wk_json_get(tool, "name"));
-        wk_write_put_value(to, "description", wk_json_get(tool, "description"));
-        wk_write_put_value(to, "parameters", wk_json_get(tool, schema));
-        wk_strbuf_text(to, "}}");
-    }
-    wk_write_close(to, ']');
-}
-
 /* ---- Sampling ---- */
 
 typedef struct number_field {
@@ -376,20 +359,32 @@ static wick_status join_parts(wick_exchange *x, wk_json *content, wick_error *er
     return status;
 }
 
-/* Arguments are a text in the API and an object in templates. */
-static void open_arguments(wick_exchange *x, wk_json *calls) {
+/* Arguments are a text in the API and an object in templates: what is none (the model's, cut off by
+ * its limit) is its only member. */
+static wick_status open_arguments(wick_exchange *x, wk_json *calls, wick_error *err) {
     for (wk_json *call = calls ? calls->child : NULL; call; call = call->next) {
         wk_json *const given = wk_json_find(wk_json_find(call, "function"), "arguments");
-        wk_json *parsed = NULL;
+        wk_json *opened = NULL;
         wick_error ignored = {.status = WICK_OK};
-        if (!given || given->kind != WK_JSON_STRING) continue;
-        if (wk_json_parse(&x->arena, given->string.text, given->string.size, &parsed, &ignored) ||
-            parsed->kind != WK_JSON_OBJECT)
-            continue;
-        parsed->key = given->key;
-        parsed->next = given->next;
-        *given = *parsed;
+        if (!given || given->kind == WK_JSON_OBJECT) continue;
+        const bool is_text = given->kind == WK_JSON_STRING;
+        if (is_text)
+            (void)wk_json_parse(&x->arena, given->string.text, given->string.size, &opened,
+                                &ignored);
+        if (!opened || opened->kind != WK_JSON_OBJECT) {
+            opened = wk_arena_array(&x->arena, 2, sizeof *opened);
+            if (!opened) return fail_memory(err);
+            opened[0].kind = WK_JSON_OBJECT;
+            opened[1] = *given;
+            opened[1].key = wk_str_of("arguments");
+            if (is_text ? given->string.size > 0 : given->kind != WK_JSON_NULL)
+                wk_json_append(opened, opened + 1);
+        }
+        opened->key = given->key;
+        opened->next = given->next;
+        *given = *opened;
     }
+    return WICK_OK;
 }
 
 /* Templates join contents to texts: what has none has an empty one. */
@@ -423,7 +418,8 @@ static wick_status read_message(wick_exchange *x, wk_json *message, wick_error *
         return wk_fail(err, WICK_ERR_VALUE, "messages: a message has no content");
     if (calls && calls->kind != WK_JSON_ARRAY && calls->kind != WK_JSON_NULL)
         return wk_fail(err, WICK_ERR_VALUE, "messages: tool_calls must be an array");
-    open_arguments(x, calls);
+    if (calls && calls->count == 0) wk_json_drop(message, calls); /* templates ask if it is there */
+    WK_TRY(open_arguments(x, calls, err));
     return kind == WK_JSON_NULL ? set_no_content(x, message, content, err) : WICK_OK;
 }
 
@@ -437,67 +433,7 @@ static wick_status read_messages(wick_exchange *x, wick_error *err) {
     return WICK_OK;
 }
 
-/* ---- Tools ---- */
-
-static wick_status read_tools(wick_exchange *x, wick_error *err) {
-    const wk_json *const tools = wk_request_field(x, "tools");
-    if (!tools) return WICK_OK;
-    if (tools->kind != WK_JSON_ARRAY) return wk_fail(err, WICK_ERR_VALUE, "tools must be an array");
-    for (const wk_json *tool = tools->child; tool; tool = tool->next) {
-        const wk_json *const name = wk_json_get(wk_tool_function(tool), "name");
-        if (!name || name->kind != WK_JSON_STRING)
-            return wk_fail(err, WICK_ERR_VALUE, "tools: each must be a function with a name");
-    }
-    x->tools = tools->count > 0 ? tools : NULL;
-    return WICK_OK;
-}
-
-/* A call of one of the tools (of the one that is named), as JSON: the schema of the answer. */
-static wick_status require_call(wick_exchange *x, const wk_json *only, wick_error *err) {
-    wk_strbuf made;
-    wk_strbuf_init(&made, x->heap);
-    wk_write_open(&made, '{');
-    wk_write_key(&made, "anyOf");
-    wk_write_open(&made, '[');
-    for (const wk_json *tool = only ? only : x->tools->child; tool;
-         tool = only ? NULL : tool->next) {
-        const wk_json *const parameters = wk_tool_parameters(tool);
-        wk_write_raw(&made, "{\"type\":\"object\",\"properties\":{\"name\":{\"const\":");
-        wk_write_value(&made, wk_json_get(wk_tool_function(tool), "name"));
-        wk_strbuf_text(&made, "},\"arguments\":");
-        if (parameters)
-            wk_write_value(&made, parameters);
-        else
-            wk_strbuf_text(&made, "{\"type\":\"object\"}");
-        wk_strbuf_text(&made, "},\"required\":[\"name\",\"arguments\"],"
-                              "\"additionalProperties\":false}");
-    }
-    wk_write_close(&made, ']');
-    wk_write_close(&made, '}');
-    wk_str text;
-    if (!wk_write_keep(&made, &x->arena, &text)) return fail_memory(err);
-    x->desc.sampler.json_schema = text.text;
-    return WICK_OK;
-}
-
-static wick_status read_tool_choice(wick_exchange *x, wick_error *err) {
-    const wk_json *const choice = wk_request_field(x, "tool_choice");
-    if (!choice || wk_json_is(choice, "auto")) return WICK_OK;
-    if (wk_json_is(choice, "none")) {
-        x->tool_choice = WK_TOOLS_NONE;
-        return WICK_OK;
-    }
-    const wk_json *const name = wk_json_get(wk_tool_function(choice), "name");
-    const bool is_named = name && name->kind == WK_JSON_STRING;
-    const wk_json *const only = is_named ? wk_tool_find(x->tools, name->string) : NULL;
-    if (!is_named && !wk_json_is(choice, "required"))
-        return wk_fail(err, WICK_ERR_VALUE,
-                       "tool_choice must be auto, none, required or the name of a function");
-    if (!x->tools || (is_named && !only))
-        return wk_fail(err, WICK_ERR_VALUE, "tool_choice: there is no such tool");
-    x->tool_choice = WK_TOOLS_REQUIRED;
-    return require_call(x, only, err);
-}
+/* ---- All of a chat ---- */
 
 static wick_status read_response_format(wick_exchange *x, wick_error *err) {
     const wk_json *const format = wk_request_field(x, "response_format");
@@ -515,10 +451,9 @@ static wick_status read_response_format(wick_exchange *x, wick_error *err) {
 
 wick_status wk_request_chat(wick_exchange *x, wick_error *err) {
     WK_TRY(read_messages(x, err));
-    WK_TRY(read_tools(x, err));
+    WK_TRY(wk_request_tools(x, err));
     WK_TRY(read_response_format(x, err));
-    WK_TRY(read_tool_choice(x, err));
-    if (x->tool_choice == WK_TOOLS_NONE) x->tools = NULL;
+    WK_TRY(wk_request_tool_choice(x, err));
     const wk_json *const variables = wk_request_field(x, "chat_template_kwargs");
     if (variables && variables->kind != WK_JSON_OBJECT)
         return wk_fail(err, WICK_ERR_VALUE, "chat_template_kwargs must be an object");

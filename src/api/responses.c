@@ -55,15 +55,16 @@ static void write_messages(wk_strbuf *to, const wk_json *body) {
 }
 
 static void write_request(wk_strbuf *to, const wk_json *body) {
-    static const char *const same[] = {"temperature", "top_p",  "top_k",      "min_p",
-                                       "seed",        "stream", "tool_choice"};
+    static const char *const same[] = {
+        "temperature", "top_p",  "top_k",       "min_p",
+        "seed",        "stream", "tool_choice", "parallel_tool_calls"};
     const wk_json *const effort = wk_json_get(wk_json_get(body, "reasoning"), "effort");
     wk_write_open(to, '{');
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         wk_write_put_value(to, same[i], wk_json_get(body, same[i]));
     wk_write_put_value(to, "max_tokens", wk_json_get(body, "max_output_tokens"));
     wk_write_put_value(to, "response_format", wk_json_get(wk_json_get(body, "text"), "format"));
-    wk_write_functions(to, wk_json_get(body, "tools"), "parameters");
+    wk_write_functions(to, wk_json_get(body, "tools"), "function", "parameters");
     if (effort && effort->kind == WK_JSON_STRING) {
         wk_write_key(to, "chat_template_kwargs");
         wk_write_open(to, '{');

@@ -300,6 +300,14 @@ void wk_json_append(wk_json *list, wk_json *item) {
     list->count++;
 }
 
+void wk_json_drop(wk_json *list, const wk_json *item) {
+    wk_json *before = NULL;
+    for (wk_json *at = list->child; at != item; at = at->next) before = at;
+    *(before ? &before->next : &list->child) = item->next;
+    if (list->last == item) list->last = before;
+    list->count--;
+}
+
 const wk_json *wk_json_get(const wk_json *object, const char *key) {
     if (!object || object->kind != WK_JSON_OBJECT) return NULL;
     const wk_json *found = NULL;

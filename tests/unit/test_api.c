@@ -16,81 +16,87 @@ static const char completion[] = "/v1/completions";
 
 /* ---- What is refused ---- */
 
+static const struct {
+    const char *path, *body, *sentence;
+} refusals[] = {
+    {completion, "[]", "the body must be a JSON object"},
+    {completion, "{}", "there is no prompt"},
+    {completion, "{\"prompt\":5}", "prompt must be a text, an array of token ids, or several"},
+    {completion, "{\"prompt\":[]}", "token ids must be an array of at least one"},
+    {completion, "{\"prompt\":[512]}", "a token id must be a number below 512"},
+    {completion, "{\"prompt\":[1,-1]}", "a token id must be a number below 512"},
+    {completion, "{\"prompt\":[1.5]}", "a token id must be a number below 512"},
+    {completion, "{\"prompt\":[1,true]}", "a token id must be a number below 512"},
+    {completion, "{\"prompt\":\"a\",\"n\":1.5}", "n must be a whole number"},
+    {completion, "{\"prompt\":\"a\",\"n\":0}", "n must be a number from 1 to 128"},
+    {completion, "{\"prompt\":\"a\",\"n\":129}", "n must be a number from 1 to 128"},
+    {completion, "{\"prompt\":\"a\",\"n\":\"1\"}", "n must be a number from 1 to 128"},
+    {completion, "{\"prompt\":\"a\",\"top_p\":1.5}", "top_p must be a number from 0 to 1"},
+    {completion, "{\"prompt\":\"a\",\"stream\":1}", "stream must be true or false"},
+    {completion, "{\"prompt\":\"a\",\"mirostat\":1}", "version 1 is not there"},
+    {completion, "{\"prompt\":\"a\",\"mirostat\":3}", "mirostat must be a number from 0 to 2"},
+    {completion, "{\"prompt\":\"a\",\"seed\":1.5}", "seed must be a whole number"},
+    {completion, "{\"prompt\":\"a\",\"seed\":\"1\"}", "seed must be a whole number"},
+    {completion, "{\"prompt\":\"a\",\"max_tokens\":-2}", "max_tokens must be a whole number"},
+    {completion, "{\"prompt\":\"a\",\"n_predict\":1.5}", "n_predict must be a whole number"},
+    {completion, "{\"prompt\":\"a\",\"logit_bias\":5}", "must be an object or an array"},
+    {completion, "{\"prompt\":\"a\",\"logit_bias\":{\"5\":\"a\"}}", "a number or false for each"},
+    {completion, "{\"prompt\":\"a\",\"logit_bias\":[[5,true]]}", "a number or false for each"},
+    {completion, "{\"prompt\":\"a\",\"logit_bias\":[[5]]}", "a number or false for each"},
+    {completion, "{\"prompt\":\"a\",\"logit_bias\":[[-1,1]]}", "tokens by their ids or texts"},
+    {completion, "{\"prompt\":\"a\",\"logit_bias\":[[1.5,1]]}", "tokens by their ids or texts"},
+    {completion, "{\"prompt\":\"a\",\"logit_bias\":[[true,1]]}", "tokens by their ids or texts"},
+    {completion, "{\"prompt\":\"a\",\"logit_bias\":[[4294967296,1]]}", "by their ids or texts"},
+    {completion, "{\"prompt\":\"a\",\"grammar\":5}", "grammar must be a text"},
+    {completion, "{\"prompt\":\"a\",\"stop\":5}", "stop must be a text or an array of texts"},
+    {completion, "{\"prompt\":\"a\",\"stop\":[\"b\",5]}", "stop must be a text or an array"},
+    {completion, "{\"prompt\":\"a\",\"stream_options\":5}", "stream_options must be an object"},
+    {completion, "{\"prompt\":\"a\",\"id_slot\":4}", "id_slot must be -1 or a number below 4"},
+    {completion, "{\"prompt\":\"a\",\"id_slot\":-2}", "id_slot must be -1 or a number below 4"},
+    {completion, "{\"prompt\":\"a\",\"id_slot\":\"0\"}", "must be -1 or a number below 4"},
+    {chat, "{}", "messages must be an array of at least one message"},
+    {chat, "{\"messages\":[]}", "messages must be an array of at least one message"},
+    {chat, "{\"messages\":[{\"content\":\"\"}]}", "each must be an object with a role"},
+    {chat, "{\"messages\":[{\"role\":\"user\"}]}", "a message has no content"},
+    {chat, "{\"messages\":[{\"role\":\"user\",\"content\":5}]}", "a text or an array of parts"},
+    {chat, "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\"}]}]}",
+     "a part of a content must be a text"},
+    {chat, "{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":5}]}", "must be an array"},
+    {chat, "{" CHAT ",\"tools\":5}", "tools must be an array"},
+    {chat, "{" CHAT ",\"tools\":[{\"type\":\"function\"}]}", "must be a function with a name"},
+    {chat, "{" CHAT ",\"tools\":[" TOOL ",{\"type\":\"custom\",\"custom\":{\"name\":\"g\"}}]}",
+     "tools[1] is of type custom"},
+    {"/v1/responses", "{\"input\":\"a\",\"tools\":[{\"type\":\"web_search\"}]}",
+     "tools[0] is of type web_search"},
+    {"/v1/messages", "{" CHAT ",\"max_tokens\":5,\"tools\":[{\"type\":\"bash_20250124\"}]}",
+     "tools[0] is of type bash_20250124"},
+    {chat, "{" CHAT ",\"tools\":[" TOOL "],\"tool_choice\":{\"type\":\"allowed_tools\"}}",
+     "allowed_tools has no tools"},
+    {chat, "{" CHAT ",\"tools\":[{\"function\":{\"name\":5}}]}", "a function with a name"},
+    {chat, "{" CHAT ",\"tool_choice\":\"any\"}", "auto, none, required, the name"},
+    {chat, "{" CHAT ",\"tool_choice\":\"required\"}", "there is no such tool"},
+    {chat, "{" CHAT ",\"tools\":[" TOOL "],\"tool_choice\":{\"function\":{\"name\":\"g\"}}}",
+     "there is no such tool"},
+    {chat, "{" CHAT ",\"response_format\":{\"type\":\"xml\"}}", "text, json_object or json_schema"},
+    {chat, "{" CHAT ",\"response_format\":{\"type\":\"json_schema\"}}", "has no schema"},
+    {chat, "{" CHAT ",\"chat_template_kwargs\":5}", "chat_template_kwargs must be an object"},
+    {chat, "{" CHAT ",\"add_generation_prompt\":5}", "must be true or false"},
+    {chat, "{" CHAT ",\"continue_final_message\":5}", "must be true, false or content"},
+    {chat, "{" CHAT ",\"continue_final_message\":true}", "must be the assistant's"},
+    {"/infill", "{\"input_prefix\":\"a\"}", "no tokens that mark a gap in a text"},
+    {"/tokenize", "{\"content\":5}", "content must be a text"},
+    {"/detokenize", "{}", "tokens must be an array of token ids"},
+    {"/detokenize", "{\"tokens\":5}", "tokens must be an array of token ids"},
+    {"/detokenize", "{\"tokens\":[512]}", "one is not in the vocabulary"},
+    {"/detokenize", "{\"tokens\":[1.5]}", "one is not in the vocabulary"},
+    {"/v1/messages", "{" CHAT "}", "max_tokens: field required"},
+};
+
 static void test_refusals(void **state) {
-    static const struct {
-        const char *path, *body, *sentence;
-    } cases[] = {
-        {completion, "[]", "the body must be a JSON object"},
-        {completion, "{}", "there is no prompt"},
-        {completion, "{\"prompt\":5}", "prompt must be a text, an array of token ids, or several"},
-        {completion, "{\"prompt\":[]}", "token ids must be an array of at least one"},
-        {completion, "{\"prompt\":[512]}", "a token id must be a number below 512"},
-        {completion, "{\"prompt\":[1,-1]}", "a token id must be a number below 512"},
-        {completion, "{\"prompt\":[1.5]}", "a token id must be a number below 512"},
-        {completion, "{\"prompt\":[1,true]}", "a token id must be a number below 512"},
-        {completion, "{\"prompt\":\"a\",\"n\":1.5}", "n must be a whole number"},
-        {completion, "{\"prompt\":\"a\",\"n\":0}", "n must be a number from 1 to 128"},
-        {completion, "{\"prompt\":\"a\",\"n\":129}", "n must be a number from 1 to 128"},
-        {completion, "{\"prompt\":\"a\",\"n\":\"1\"}", "n must be a number from 1 to 128"},
-        {completion, "{\"prompt\":\"a\",\"top_p\":1.5}", "top_p must be a number from 0 to 1"},
-        {completion, "{\"prompt\":\"a\",\"stream\":1}", "stream must be true or false"},
-        {completion, "{\"prompt\":\"a\",\"mirostat\":1}", "version 1 is not there"},
-        {completion, "{\"prompt\":\"a\",\"mirostat\":3}", "mirostat must be a number from 0 to 2"},
-        {completion, "{\"prompt\":\"a\",\"seed\":1.5}", "seed must be a whole number"},
-        {completion, "{\"prompt\":\"a\",\"seed\":\"1\"}", "seed must be a whole number"},
-        {completion, "{\"prompt\":\"a\",\"max_tokens\":-2}", "max_tokens must be a whole number"},
-        {completion, "{\"prompt\":\"a\",\"n_predict\":1.5}", "n_predict must be a whole number"},
-        {completion, "{\"prompt\":\"a\",\"logit_bias\":5}", "must be an object or an array"},
-        {completion, "{\"prompt\":\"a\",\"logit_bias\":{\"5\":\"a\"}}",
-         "a number or false for each"},
-        {completion, "{\"prompt\":\"a\",\"logit_bias\":[[5,true]]}", "a number or false for each"},
-        {completion, "{\"prompt\":\"a\",\"logit_bias\":[[5]]}", "a number or false for each"},
-        {completion, "{\"prompt\":\"a\",\"logit_bias\":[[-1,1]]}", "tokens by their ids or texts"},
-        {completion, "{\"prompt\":\"a\",\"logit_bias\":[[1.5,1]]}", "tokens by their ids or texts"},
-        {completion, "{\"prompt\":\"a\",\"logit_bias\":[[true,1]]}",
-         "tokens by their ids or texts"},
-        {completion, "{\"prompt\":\"a\",\"logit_bias\":[[4294967296,1]]}", "by their ids or texts"},
-        {completion, "{\"prompt\":\"a\",\"grammar\":5}", "grammar must be a text"},
-        {completion, "{\"prompt\":\"a\",\"stop\":5}", "stop must be a text or an array of texts"},
-        {completion, "{\"prompt\":\"a\",\"stop\":[\"b\",5]}", "stop must be a text or an array"},
-        {completion, "{\"prompt\":\"a\",\"stream_options\":5}", "stream_options must be an object"},
-        {completion, "{\"prompt\":\"a\",\"id_slot\":4}", "id_slot must be -1 or a number below 4"},
-        {completion, "{\"prompt\":\"a\",\"id_slot\":-2}", "id_slot must be -1 or a number below 4"},
-        {completion, "{\"prompt\":\"a\",\"id_slot\":\"0\"}", "must be -1 or a number below 4"},
-        {chat, "{}", "messages must be an array of at least one message"},
-        {chat, "{\"messages\":[]}", "messages must be an array of at least one message"},
-        {chat, "{\"messages\":[{\"content\":\"\"}]}", "each must be an object with a role"},
-        {chat, "{\"messages\":[{\"role\":\"user\"}]}", "a message has no content"},
-        {chat, "{\"messages\":[{\"role\":\"user\",\"content\":5}]}", "a text or an array of parts"},
-        {chat, "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\"}]}]}",
-         "a part of a content must be a text"},
-        {chat, "{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":5}]}", "must be an array"},
-        {chat, "{" CHAT ",\"tools\":5}", "tools must be an array"},
-        {chat, "{" CHAT ",\"tools\":[{\"type\":\"function\"}]}", "must be a function with a name"},
-        {chat, "{" CHAT ",\"tools\":[{\"function\":{\"name\":5}}]}", "a function with a name"},
-        {chat, "{" CHAT ",\"tool_choice\":\"any\"}", "auto, none, required or the name"},
-        {chat, "{" CHAT ",\"tool_choice\":\"required\"}", "there is no such tool"},
-        {chat, "{" CHAT ",\"tools\":[" TOOL "],\"tool_choice\":{\"function\":{\"name\":\"g\"}}}",
-         "there is no such tool"},
-        {chat, "{" CHAT ",\"response_format\":{\"type\":\"xml\"}}",
-         "text, json_object or json_schema"},
-        {chat, "{" CHAT ",\"response_format\":{\"type\":\"json_schema\"}}", "has no schema"},
-        {chat, "{" CHAT ",\"chat_template_kwargs\":5}", "chat_template_kwargs must be an object"},
-        {chat, "{" CHAT ",\"add_generation_prompt\":5}", "must be true or false"},
-        {chat, "{" CHAT ",\"continue_final_message\":5}", "must be true, false or content"},
-        {chat, "{" CHAT ",\"continue_final_message\":true}", "must be the assistant's"},
-        {"/infill", "{\"input_prefix\":\"a\"}", "no tokens that mark a gap in a text"},
-        {"/tokenize", "{\"content\":5}", "content must be a text"},
-        {"/detokenize", "{}", "tokens must be an array of token ids"},
-        {"/detokenize", "{\"tokens\":5}", "tokens must be an array of token ids"},
-        {"/detokenize", "{\"tokens\":[512]}", "one is not in the vocabulary"},
-        {"/detokenize", "{\"tokens\":[1.5]}", "one is not in the vocabulary"},
-        {"/v1/messages", "{" CHAT "}", "max_tokens: field required"},
-    };
     (void)state;
     wick_api *const api = open_api((wick_api_desc){.n_parallel = 4});
-    for (size_t i = 0; i < WK_COUNT(cases); i++)
-        expect_text(answer(api, cases[i].path, cases[i].body, 400), cases[i].sentence);
+    for (size_t i = 0; i < WK_COUNT(refusals); i++)
+        expect_text(answer(api, refusals[i].path, refusals[i].body, 400), refusals[i].sentence);
     expect_text(answer(api, "/v1/models/x", "", 405), "error");
     wick_api_close(api);
 }
@@ -218,6 +224,19 @@ static void test_prompts(void **state) {
     wick_api_close(api);
 }
 
+/* The tokens of a chat of n words. */
+static unsigned count_words(wick_api *api, char *body, int n) {
+    unsigned count = 0;
+    int size = snprintf(body, 64, "{\"input\":\"");
+    for (int i = 0; i < n; i++, size += 2) memcpy(body + size, "b ", 2);
+    memcpy(body + size, "\"}", 3);
+    const char *const text = answer(api, "/v1/responses/input_tokens", body, 200);
+    const char *const at = strstr(text, "\"input_tokens\":");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "\"input_tokens\":%u", &count), 1);
+    return count;
+}
+
 /* A text of many more tokens than the context is counted by its beginning. */
 static void test_too_long(void **state) {
     enum { SIZE = 2 * (65536 + 8 * CONTEXT) };
@@ -239,16 +258,45 @@ static void test_too_long(void **state) {
             assert_true(x->prompts[0].n_estimated > CONTEXT && x->prompts[0].n == 0);
         expect_text(finish(api, x, 400), "exceed_context_size_error");
     }
+    /* Where the number is all that is asked for, it is that of the whole text. */
+    const unsigned one = count_words(api, body, 1), two = count_words(api, body, 2);
+    assert_int_equal(count_words(api, body, SIZE / 2), one + (two - one) * (SIZE / 2 - 1));
     free(body);
     wick_api_close(api);
 }
 
-/* A model of 8 tokens, of which some mark gaps. */
-static wick_model *open_marked(bool has_files) {
+static wick_model *open_small(small_model *small) {
     static gguf_bytes file;
     wick_model_loading *loading;
-    wick_model *marked;
+    wick_model *opened;
     wick_error error = {.status = WICK_OK};
+    small_set_u32(small, "llama.context_length", 128);
+    small_write(small, true, &file);
+    const wick_source source = wick_source_memory(file.data, file.size);
+    assert_int_equal(wick_model_open_start(device, source, NULL, &loading, NULL), WICK_OK);
+    while (wick_model_open_poll(loading, NULL) == WICK_PENDING) wick_pause(device);
+    if (wick_model_open_finish(loading, &opened, &error) != WICK_OK) fail_msg("%s", error.message);
+    return opened;
+}
+
+/* Nothing to go on from: without a token that begins texts, an empty prompt has none. */
+static void test_no_prompt(void **state) {
+    (void)state;
+    small_model small = small_model_make();
+    small_set(&small, "tokenizer.ggml.add_bos_token", WICK_VALUE_BOOL, 0);
+    wick_model *const opened = open_small(&small);
+    wick_api *api;
+    const wick_api_desc desc = {.name = "m", .session = {.context_length = 128}};
+    assert_int_equal(wick_api_open(opened, &desc, &api, NULL), WICK_OK);
+    expect_text(answer(api, completion,
+                       "{\"prompt\":\"\",\"echo\":true,\"logprobs\":1,\"max_tokens\":2}", 200),
+                "\"text\":\"\",\"logprobs\":null");
+    wick_api_close(api);
+    wick_model_close(opened);
+}
+
+/* A model of 8 tokens, of which some mark gaps. */
+static wick_model *open_marked(bool has_files) {
     small_model small = small_model_make();
     small.n_tokens = 8;
     small_find_tensor(&small, "token_embd.weight")->extents[1] = 8;
@@ -257,13 +305,7 @@ static wick_model *open_marked(bool has_files) {
     small_set_u32(&small, "tokenizer.ggml.fim_mid_token_id", 6);
     if (has_files) small_set_u32(&small, "tokenizer.ggml.fim_rep_token_id", 5);
     if (has_files) small_set_u32(&small, "tokenizer.ggml.fim_sep_token_id", 0);
-    small_set_u32(&small, "llama.context_length", 128);
-    small_write(&small, true, &file);
-    const wick_source source = wick_source_memory(file.data, file.size);
-    assert_int_equal(wick_model_open_start(device, source, NULL, &loading, NULL), WICK_OK);
-    while (wick_model_open_poll(loading, NULL) == WICK_PENDING) wick_pause(device);
-    if (wick_model_open_finish(loading, &marked, &error) != WICK_OK) fail_msg("%s", error.message);
-    return marked;
+    return open_small(&small);
 }
 
 /* parts: texts, and "#3" for the id 3. */
@@ -397,6 +439,71 @@ static void test_arguments(void **state) {
             ".<{\"a\":1}>");
 }
 
+/* Empty and broken arguments, and lists of no calls, which templates stumble over. */
+static void test_history(void **state) {
+    static const char says[] =
+        "{% for m in messages %}{% if 'tool_calls' in m %}"
+        "{% for c in m.tool_calls %}{% for k, v in c.function.arguments|items %}{{ k }}={{ v }}"
+        "{% endfor %}.{% endfor %}{% else %}{{ m.content }}{% endif %}{% endfor %}";
+    static const char *const cases[][2] = {
+        {"\"\"", "."},
+        {"null", "."},
+        {"\"{\\\"a\\\": 1}\"", "a=1."},
+        {"\"{\\\"a\\\": \"", "arguments={\"a\": ."},
+        {"\"[5]\"", "arguments=[5]."},
+    };
+    char body[512];
+    (void)state;
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        snprintf(body, sizeof body,
+                 "{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{"
+                 "\"name\":\"f\",\"arguments\":%s}}]}]}",
+                 cases[i][0]);
+        renders((wick_api_desc){.chat_template = says}, chat, body, cases[i][1]);
+    }
+    renders((wick_api_desc){.chat_template = says}, chat,
+            "{\"messages\":[{\"role\":\"assistant\",\"content\":\"Yes\",\"tool_calls\":[]},"
+            "{\"role\":\"user\",\"content\":\"No\"}]}",
+            "YesNo");
+}
+
+/* Templates that refuse messages get others, which say the same. */
+static void test_fits(void **state) {
+    static const char alternating[] =
+        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}"
+        "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('no') }}"
+        "{% endif %}[{{ m.role }}: {{ m.content }}]{% endfor %}";
+    static const char own[] =
+        "{% for m in messages %}{% if m.role == 'user' and loop.index0 > 0 and "
+        "messages[loop.index0 - 1].role == 'tool' %}{{ raise_exception('no') }}{% endif %}"
+        "[{{ m.role }}: {{ m.content }}{% for c in m.tool_calls or [] %} {{ c.function.name }}"
+        "{{ c.function.arguments|tojson }}{% endfor %}]{% endfor %}";
+#define TURN                                                                                       \
+    "{\"role\":\"user\",\"content\":\"Hi\"}," CALLED ",{\"role\":\"tool\",\"content\":\"5\"}"
+#define SYSTEM "{\"role\":\"system\",\"content\":\"Be.\"}"
+    const wick_api_desc strict = {.chat_template = alternating}, tools = {.chat_template = own};
+    (void)state;
+    renders(strict, chat, "{\"messages\":[" SYSTEM "," TURN "]}",
+            "[user: Be.\n\nHi][assistant: {\"name\":\"f\",\"arguments\":{\"a\":1}}][user: 5]");
+    renders(strict, chat,
+            "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},"
+            "{\"role\":\"user\",\"content\":\"b\"}]}",
+            "[user: a\n\nb]");
+    renders(strict, chat, "{\"messages\":[" SYSTEM "]}", "[user: Be.]");
+    char *const text =
+        rendered(strict, chat, "{\"messages\":[" SYSTEM "," TURN "],\"tools\":[" TOOL "]}");
+    assert_int_equal(strncmp(text, "[user: Be.\n\nYou can call functions.", 35), 0);
+    expect_text(text, "\n\nHi][assistant: {\"name\":\"f\",\"arguments\":{\"a\":1}}][user: 5]");
+    free(text);
+    renders(tools, chat,
+            "{\"messages\":[" SYSTEM "," TURN ",{\"role\":\"user\",\"content\":\"b\"}]}",
+            "[system: Be.][user: Hi][assistant:  f{\"a\": 1}][tool: 5\n\nb]");
+    renders(strict, chat, "{\"messages\":[" TURN "," CALLED "," CALLED "]}",
+            "[user: Hi][assistant: {\"name\":\"f\",\"arguments\":{\"a\":1}}][user: 5]"
+            "[assistant: {\"name\":\"f\",\"arguments\":{\"a\":1}}\n\n"
+            "{\"name\":\"f\",\"arguments\":{\"a\":1}}]");
+}
+
 /* Where a template says nothing of tools, the messages do: the first one, which is the system's if
  * the template takes one. */
 static void test_tools_in_words(void **state) {
@@ -405,6 +512,8 @@ static void test_tools_in_words(void **state) {
         "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}"
         "[{{ m.role }}: {{ m.content }}]{% endfor %}";
     static const char tells[] = "{{ tools[0].function.name }}";
+    static const char shows[] = "{% for m in messages %}{{ m.content }}{% if m.tool_calls %}<call>"
+                                "{% endif %}{% endfor %}";
     static const char body[] = "{" CHAT ",\"tools\":[" TOOL "]}";
     (void)state;
     char *text = rendered((wick_api_desc){.chat_template = all}, chat, body);
@@ -416,6 +525,11 @@ static void test_tools_in_words(void **state) {
     expect_text(text, "\n{\"name\":\"f\"}\n\nHi]");
     free(text);
     renders((wick_api_desc){.chat_template = tells}, chat, body, "f");
+    text = rendered((wick_api_desc){.chat_template = shows}, chat,
+                    "{\"messages\":[" CALLED "],\"tools\":[" TOOL "]}");
+    expect_text(text, "{\"name\":\"f\",\"arguments\":{\"a\":1}}");
+    assert_null(strstr(text, "<call>")); /* which would be the same a second time */
+    free(text);
     renders((wick_api_desc){.chat_template = all}, chat,
             "{" CHAT ",\"tools\":[" TOOL "],\"tool_choice\":\"none\"}", "[user: Hi]");
 }
@@ -538,6 +652,41 @@ static void test_schemas(void **state) {
     snprintf(body, sizeof body,
              "{" CHAT ",\"max_tokens\":5,%s,\"tool_choice\":{\"type\":\"none\"}}", given);
     has_schema("/v1/messages", body, NULL);
+    snprintf(body, sizeof body,
+             "{" CHAT ",%s,\"tool_choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":{\"mode\":"
+             "\"required\",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"g\"}}]}}}",
+             tools);
+    has_schema(chat, body, "{\"anyOf\":[" CALL_OF("g", "{\"type\":\"null\"}") "]}");
+}
+
+/* References in the schemas of arguments, which stand inside another schema. */
+static void test_references(void **state) {
+    static const char *const cases[][2] = {
+        {"{}", "{\"type\":\"object\"}"},
+        {"{\"properties\":{\"p\":{\"$ref\":\"#/$defs/P\"}},\"$defs\":{\"P\":{\"enum\":[1]}}}",
+         "{\"type\":\"object\",\"properties\":{\"p\":{\"$ref\":\"#/anyOf/0/properties/arguments/"
+         "$defs/P\"}},\"$defs\":{\"P\":{\"enum\":[1]}}}"},
+        {"{\"type\":\"object\",\"items\":[{\"$ref\":\"#\"}],\"default\":{\"$ref\":\"#\"}}",
+         "{\"type\":\"object\",\"items\":[{\"$ref\":\"#/anyOf/0/properties/arguments\"}],"
+         "\"default\":{\"$ref\":\"#\"}}"},
+        {"{\"type\":\"object\",\"properties\":{\"enum\":{\"$ref\":\"#\"},\"$ref\":{}}}",
+         "{\"type\":\"object\",\"properties\":{\"enum\":{\"$ref\":"
+         "\"#/anyOf/0/properties/arguments\"},\"$ref\":{}}}"},
+    };
+    char body[512], schema[512];
+    (void)state;
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        snprintf(body, sizeof body,
+                 "{" CHAT ",\"tool_choice\":\"required\",\"tools\":[{\"function\":{\"name\":\"f\","
+                 "\"parameters\":%s}}]}",
+                 cases[i][0]);
+        snprintf(schema, sizeof schema,
+                 "{\"anyOf\":[{\"type\":\"object\",\"properties\":{\"name\":{\"const\":\"f\"},"
+                 "\"arguments\":%s},\"required\":[\"name\",\"arguments\"],"
+                 "\"additionalProperties\":false}]}",
+                 cases[i][1]);
+        has_schema(chat, body, schema);
+    }
 }
 
 int main(void) {
@@ -548,6 +697,8 @@ int main(void) {
         cmocka_unit_test(test_infill),         cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_tools_in_words), cmocka_unit_test(test_prefill),
         cmocka_unit_test(test_translated),     cmocka_unit_test(test_schemas),
+        cmocka_unit_test(test_history),        cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_no_prompt),      cmocka_unit_test(test_references),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

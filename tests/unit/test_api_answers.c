@@ -88,6 +88,44 @@ static void test_calls(void **state) {
          "event: response.completed");
 }
 
+/* parallel_tool_calls is false: what comes after the first one is left out. */
+static void test_one_call(void **state) {
+    static const char said[] =
+        "<tool_call>{\\\"name\\\": \\\"f\\\", \\\"arguments\\\": {}}</tool_call>"
+        "<tool_call>{\\\"name\\\": \\\"g\\\", \\\"arguments\\\": {}}</tool_call>";
+    static const char tools[] = "{" CHAT ",\"parallel_tool_calls\":%s,\"tools\":[" TOOL
+                                ",{\"function\":{\"name\":\"g\"}}]}";
+    char body[512];
+    (void)state;
+    snprintf(body, sizeof body, tools, "true");
+    SAYS(said, WICK_REASONING_APART, chat, body, "\"name\":\"f\"", "\"name\":\"g\"");
+    snprintf(body, sizeof body, tools, "false");
+    SAYS(said, WICK_REASONING_APART, chat, body, "\"name\":\"f\"", "}}]}",
+         "\"finish_reason\":\"tool_calls\"");
+    snprintf(body, sizeof body,
+             "{" CHAT ",\"max_tokens\":99,\"tools\":[{\"name\":\"f\"},{\"name\":\"g\"}],"
+             "\"tool_choice\":{\"type\":\"auto\",\"disable_parallel_tool_use\":true}}");
+    SAYS(said, WICK_REASONING_APART, "/v1/messages", body, "\"name\":\"f\",\"input\":{}}]",
+         "\"stop_reason\":\"tool_use\"");
+}
+
+/* The same seed gives the same texts, each of them another one: 0, too. */
+static void test_seeds(void **state) {
+    static const char body[] =
+        "{\"prompt\":\"Once\",\"seed\":0,\"n\":2,\"max_tokens\":12,\"temperature\":2}";
+    char first[4096];
+    (void)state;
+    wick_api *const api = open_api((wick_api_desc){.n_parallel = 2});
+    for (int i = 0; i < 2; i++) {
+        const char *const at = strstr(answer(api, "/v1/completions", body, 200), "\"choices\"");
+        const char *const end = at ? strstr(at, "\"usage\"") : NULL;
+        assert_non_null(end);
+        if (i == 0) snprintf(first, sizeof first, "%.*s", (int)(end - at), at);
+        if (i == 1) assert_memory_equal(first, at, (size_t)(end - at));
+    }
+    wick_api_close(api);
+}
+
 /* Mistral's templates take no others. */
 static void test_call_ids(void **state) {
     static const char said[] =
@@ -172,6 +210,7 @@ static void test_arguments_of_calls(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_thinking),           cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_one_call),           cmocka_unit_test(test_seeds),
         cmocka_unit_test(test_call_ids),           cmocka_unit_test(test_health),
         cmocka_unit_test(test_arguments_of_calls),
     };
