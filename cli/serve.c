@@ -364,6 +364,7 @@ static wick_api_desc api_desc(const serve_options *o, const parts *p) {
     return (wick_api_desc){
         .name = p->names.n > 0 ? p->names.items[0] : NULL,
         .path = o->model,
+        .modified = o->model != NULL ? cli_modified(o->model, NULL) : 0,
         .aliases = p->names.items + 1,
         .n_aliases = p->names.n > 1 ? p->names.n - 1 : 0,
         .tags = p->tags.items,

@@ -71,47 +71,61 @@ static void answer_success(cli_call *call) {
     answer_now(call, 200, text, sizeof text - 1);
 }
 
+/* text is freed. */
+static void answer_made(cli_call *call, char *text, size_t size, int status, const char *why) {
+    if (text != NULL)
+        answer_now(call, 200, text, size);
+    else
+        refuse(call, status, why);
+    free(text);
+}
+
 static bool answer_list(const service *s, cli_call *call) {
     const bool is_ollamas = is_get_of(call, "/api/tags");
     size_t size = 0;
     if (!is_ollamas && !is_get_of(call, "/v1/models") && !is_get_of(call, "/models")) return false;
     char *const text = cli_models_list(s->models, is_ollamas, &size);
-    if (text != NULL)
-        answer_now(call, 200, text, size);
-    else
-        refuse(call, 503, "out of memory");
-    free(text);
+    answer_made(call, text, size, 503, "out of memory");
     return true;
 }
 
-/* The one that the body names. */
-static cli_served_model *find_in_body(const service *s, const cli_call *call) {
-    wick_json_document *body = NULL;
-    size_t size, n;
-    const char *const text = cli_call_body(call, &size);
-    if (text == NULL || wick_json_parse(text, size, &body, NULL) != WICK_OK) return NULL;
-    cli_served_model *const found = cli_models_pick(
-        s->models, wick_json_text(wick_json_get(wick_json_root(body), "model"), &n));
-    wick_json_free(body);
-    return found;
-}
-
-/* The one that the query names: "model=NAME", which is decoded already. */
-static cli_served_model *find_in_query(const service *s, const cli_call *call) {
+/* The one that the query names: "model=NAME", which is decoded already. False: it names none. */
+static bool find_in_query(const service *s, const cli_call *call, cli_served_model **found) {
     static const char key[] = "model=";
     const char *at = cli_call_query(call);
     while (at != NULL && strncmp(at, key, sizeof key - 1) != 0) {
         at = strchr(at, '&');
         at += at != NULL;
     }
-    if (at == NULL) return NULL;
+    *found = NULL;
+    if (at == NULL) return false;
     at += sizeof key - 1;
-    const size_t n = strcspn(at, "&");
-    for (size_t i = 0; i < s->models->n; i++) {
-        cli_served_model *const model = &s->models->items[i];
-        if (strlen(model->name) == n && strncmp(model->name, at, n) == 0) return model;
+    *found = cli_models_pick(s->models, (wick_string){at, strcspn(at, "&")});
+    return true;
+}
+
+/* The one that the body names ("name": as clients of ollama used to). NULL: the call has its
+ * answer, which says why. */
+static cli_served_model *find_in_body(const service *s, cli_call *call) {
+    wick_json_document *body = NULL;
+    wick_error error = {0};
+    wick_string name = {0};
+    size_t size;
+    const char *const text = cli_call_body(call, &size);
+    if (wick_json_parse(size > 0 ? text : "{}", size > 0 ? size : 2, &body, &error) != WICK_OK) {
+        refuse(call, 400, error.message);
+        return NULL;
     }
-    return NULL;
+    const wick_json *const root = wick_json_root(body);
+    name.text = wick_json_text(wick_json_get(root, "model"), &name.size);
+    if (name.text == NULL) name.text = wick_json_text(wick_json_get(root, "name"), &name.size);
+    cli_served_model *const found = name.text != NULL ? cli_models_pick(s->models, name) : NULL;
+    if (name.text == NULL)
+        refuse(call, 400, "which model? \"model\" names it");
+    else if (found == NULL)
+        refuse(call, 404, "there is no model of this name");
+    wick_json_free(body);
+    return found;
 }
 
 static bool is_post_of(const cli_call *call, const char *path) {
@@ -123,9 +137,8 @@ static bool answer_loading(const service *s, cli_call *call) {
     const bool loads = is_post_of(call, "/models/load");
     if (!loads && !is_post_of(call, "/models/unload")) return false;
     cli_served_model *const model = find_in_body(s, call);
-    if (model == NULL) {
-        refuse(call, 404, "there is no model of this name");
-    } else if (loads) {
+    if (model == NULL) return true;
+    if (loads) {
         cli_models_want(s->models, model);
         model->used = time(NULL);
         answer_success(call);
@@ -142,40 +155,70 @@ static bool is_about_loaded(const cli_call *call) {
     return is_get_of(call, "/props") || is_get_of(call, "/slots") || is_get_of(call, "/metrics");
 }
 
-/* The model that a request names: in its query, /v1/models/NAME, or its body. */
-static cli_served_model *find_model(const service *s, const cli_call *call) {
+/* What is said of one: by itself once it is loaded, and it is not loaded for that. */
+static bool answer_about(const service *s, cli_call *call, cli_served_model **model) {
     static const char models[] = "/v1/models/";
     const char *const path = cli_call_path(call);
-    if (s->models->is_one) return cli_models_pick(s->models, NULL);
-    if (strncmp(path, models, sizeof models - 1) == 0)
-        return cli_models_pick(s->models, path + sizeof models - 1);
-    cli_served_model *const found = find_in_query(s, call);
-    return found != NULL ? found : find_in_body(s, call);
+    const bool is_ollamas = is_post_of(call, "/api/show");
+    const bool is_openais = is_get_of(call, path) && strncmp(path, models, sizeof models - 1) == 0;
+    const char *const name = path + sizeof models - 1;
+    size_t size = 0;
+    if (!is_ollamas && !is_openais) return false;
+    *model = is_ollamas ? find_in_body(s, call)
+                        : cli_models_pick(s->models, (wick_string){name, strlen(name)});
+    if (*model == NULL && is_openais) refuse(call, 404, "there is no model of this name");
+    if (*model == NULL) return true;
+    if ((*model)->api != NULL) return false;
+    char *const text = cli_models_show(*model, is_ollamas, &size);
+    answer_made(call, text, size, 500, "the model's file cannot be read");
+    return true;
 }
 
 /* ---- Calls ---- */
 
-/* True: it has its answer, which no model gives. */
-static bool answer_by_itself(const service *s, cli_call *call) {
+/* True: it has its answer, which no model gives; else model is the one that gives it. */
+static bool answer_by_itself(const service *s, cli_call *call, cli_served_model **model) {
+    const char *why = NULL;
+    *model = &s->models->items[0];
     if (s->models->is_one) return false;
     if (answer_list(s, call) || answer_loading(s, call)) return true;
-    const cli_served_model *const model = is_about_loaded(call) ? find_in_query(s, call) : NULL;
-    if (!is_about_loaded(call) || (model != NULL && model->api != NULL)) return false;
-    refuse(call, model != NULL ? 400 : 404,
-           model != NULL ? "this model is not loaded" : "which model? PATH?model=NAME");
+    const int status = wick_api_find(cli_call_method(call), cli_call_path(call), &why);
+    if (status != 200) {
+        refuse(call, status, why);
+        return true;
+    }
+    if (is_get_of(call, "/api/version")) {
+        char version[64];
+        snprintf(version, sizeof version, "{\"version\":\"%s\"}", wick_version());
+        answer_now(call, 200, version, strlen(version));
+        return true;
+    }
+    *model = NULL;
+    if (answer_about(s, call, model)) return true;
+    if (*model != NULL) return false;
+    if (!is_about_loaded(call)) {
+        if (!find_in_query(s, call, model))
+            *model = find_in_body(s, call);
+        else if (*model == NULL)
+            refuse(call, 404, "there is no model of this name");
+        return *model == NULL;
+    }
+    (void)find_in_query(s, call, model);
+    if (*model != NULL && (*model)->api != NULL) return false;
+    refuse(call, *model != NULL ? 400 : 404,
+           *model != NULL ? "this model is not loaded" : "which model? PATH?model=NAME");
     return true;
 }
 
 static void take_call(service *s, cli_call *call) {
-    if (answer_by_itself(s, call)) {
+    cli_served_model *model;
+    if (answer_by_itself(s, call, &model)) {
         cli_call_end(call);
         return;
     }
-    cli_served_model *const model = find_model(s, call);
-    client *const made = model != NULL ? calloc(1, sizeof *made) : NULL;
+    client *const made = calloc(1, sizeof *made);
     if (made == NULL) {
-        refuse(call, model == NULL ? 404 : 503,
-               model == NULL ? "there is no model of this name" : "out of memory");
+        refuse(call, 503, "out of memory");
         cli_call_end(call);
         return;
     }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- What there is ---- */
 
@@ -81,11 +82,28 @@ int cli_models_find(cli_served_models *models, const char *folder) {
     return code;
 }
 
-cli_served_model *cli_models_pick(const cli_served_models *models, const char *name) {
-    if (models->is_one) return &models->items[0];
-    for (size_t i = 0; i < models->n; i++)
-        if (name != NULL && strcmp(models->items[i].name, name) == 0) return &models->items[i];
+static cli_served_model *find(const cli_served_models *models, const char *name, size_t size) {
+    for (size_t i = 0; i < models->n; i++) {
+        cli_served_model *const model = &models->items[i];
+        if (strlen(model->name) == size && memcmp(model->name, name, size) == 0) return model;
+    }
     return NULL;
+}
+
+cli_served_model *cli_models_pick(const cli_served_models *models, wick_string name) {
+    static const char tag[] = ":latest";
+    const size_t n = sizeof tag - 1, rest = name.size > n ? name.size - n : 0;
+    cli_served_model *const found = find(models, name.text, name.size);
+    if (found != NULL || rest == 0 || memcmp(name.text + rest, tag, n) != 0) return found;
+    return find(models, name.text, rest);
+}
+
+/* Of its file: seconds since 1970; 0: it cannot be asked. */
+int64_t cli_modified(const char *path, uint64_t *size) {
+    struct stat about;
+    if (stat(path, &about) != 0) return 0;
+    if (size != NULL) *size = (uint64_t)about.st_size;
+    return (int64_t)about.st_mtime;
 }
 
 static void write_model(cli_json *json, const cli_served_model *model, bool is_ollamas) {
@@ -95,8 +113,17 @@ static void write_model(cli_json *json, const cli_served_model *model, bool is_o
     cli_json_open(json, '{');
     cli_json_put_string(json, is_ollamas ? "name" : "id", model->name);
     cli_json_put_string(json, is_ollamas ? "model" : "object", is_ollamas ? model->name : "model");
-    if (!is_ollamas) {
-        cli_json_put_unsigned(json, "created", 0);
+    uint64_t size = 0;
+    const time_t modified = (time_t)cli_modified(model->path, &size);
+    if (is_ollamas) {
+        char text[32] = "";
+        struct tm parts;
+        if (gmtime_r(&modified, &parts) != NULL)
+            strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+        cli_json_put_string(json, "modified_at", text);
+        cli_json_put_unsigned(json, "size", size);
+    } else {
+        cli_json_put_unsigned(json, "created", (uint64_t)modified);
         cli_json_put_string(json, "owned_by", "wick");
         cli_json_key(json, "status");
         cli_json_open(json, '{');
@@ -119,6 +146,24 @@ char *cli_models_list(const cli_served_models *models, bool is_ollamas, size_t *
     cli_json_close(&json, ']');
     cli_json_close(&json, '}');
     fclose(out);
+    return text;
+}
+
+char *cli_models_show(const cli_served_model *model, bool is_ollamas, size_t *size) {
+    enum { MOST = 256 * 1024 };
+    wick_file *file = NULL;
+    char *text = NULL;
+    if (!is_ollamas) {
+        FILE *const out = open_memstream(&text, size);
+        if (out == NULL) return NULL;
+        cli_json json = {.out = out, .is_line = true};
+        write_model(&json, model, false);
+        fclose(out);
+        return text;
+    }
+    if (wick_file_open(model->path, &file, NULL) == WICK_OK && (text = malloc(MOST)) != NULL)
+        *size = wick_api_show(file, text, MOST);
+    wick_file_close(file);
     return text;
 }
 
@@ -197,6 +242,7 @@ static wick_status open_api(const cli_served_models *models, cli_served_model *m
     wick_api_desc desc = models->api;
     desc.name = model->name;
     desc.path = model->path;
+    desc.modified = cli_modified(model->path, NULL);
     desc.loras = loras;
     desc.n_loras = 0;
     wick_status status = open_loras(models, model, loras, &desc.n_loras);

@@ -36,8 +36,11 @@ bool cli_models_add(cli_served_models *models, const char *name, const char *pat
 /* The models of a folder (FILE.gguf is FILE), or for NULL those that were fetched. Returns an exit
  * code. */
 int cli_models_find(cli_served_models *models, const char *folder);
-/* By its name; of one model, that. NULL: none. */
-cli_served_model *cli_models_pick(const cli_served_models *models, const char *name);
+/* By its name, which may have ollama's tag ":latest". NULL: none. */
+cli_served_model *cli_models_pick(const cli_served_models *models, wick_string name);
+/* When a file was changed, seconds since 1970, and its size in bytes where that is not NULL. 0: it
+ * cannot be asked. */
+int64_t cli_modified(const char *path, uint64_t *size);
 /* Begins to load it where it is not there; a failure is its error. */
 void cli_models_want(cli_served_models *models, cli_served_model *model);
 /* False: it is being loaded, or clients wait for its answers. */
@@ -48,6 +51,9 @@ bool cli_models_step(cli_served_models *models);
 /* What there is, as GET /v1/models has it, or ollama's /api/tags. To be freed; NULL: out of memory.
  */
 char *cli_models_list(const cli_served_models *models, bool is_ollamas, size_t *size);
+/* The same of one that is not loaded, as GET /v1/models/NAME has it, or ollama's /api/show. To be
+ * freed; NULL: its file cannot be read. */
+char *cli_models_show(const cli_served_model *model, bool is_ollamas, size_t *size);
 void cli_models_close(cli_served_models *models);
 
 #endif

@@ -11,6 +11,7 @@
  *   POST /tokenize, /detokenize, /apply-template     llama-server's
  *   GET  /slots, POST /slots/N?action=save           llama-server's, also restore and erase
  *   GET, POST /lora-adapters                         llama-server's
+ *   POST /api/chat, /api/generate, /api/embed        ollama's, also /api/show, /api/tags
  *   GET  /v1/models, /v1/models/NAME, /health, /props, /metrics
  */
 #ifndef WICK_API_H
@@ -18,6 +19,7 @@
 
 #include <wick/chat.h>
 #include <wick/embed.h>
+#include <wick/file.h>
 #include <wick/lora.h>
 
 #ifdef __cplusplus
@@ -46,6 +48,7 @@ typedef struct wick_api_desc {
     size_t n_aliases;
     const char *const *tags; /* [n_tags]: words about the model, for clients */
     size_t n_tags;
+    int64_t modified; /* when its file was changed, seconds since 1970; 0: lists say now */
     /* What a request does not say: sampler, context, max_tokens ...; logits must be NONE. */
     wick_session_desc session;
     /* The text of one, or "chatml". NULL: the model's own; where it has none, ChatML. */
@@ -92,10 +95,17 @@ WICK_API wick_status wick_exchange_open(wick_api *api, const wick_request *reque
 /* At any time; what is being computed for it is given up. NULL is allowed. */
 WICK_API void wick_exchange_close(wick_exchange *exchange);
 
+/* Whether there is an answer to such a request by any model: 200, or 404 or 405 with why as
+ * a sentence. For callers that choose the model by the request. */
+WICK_API int wick_api_find(const char *method, const char *path, const char **why);
 /* An error as the API at this path has it, of at most capacity bytes, terminated: for what the
  * caller refuses itself. Returns its size. */
 WICK_API size_t wick_api_error(const char *path, int status, const char *message, char *text,
                                size_t capacity);
+
+/* ollama's answer to /api/show for the model of a GGUF file, which need not be loaded, terminated.
+ * Returns its size; 0: it does not fit, or an argument is NULL. */
+WICK_API size_t wick_api_show(const wick_file *file, char *text, size_t capacity);
 
 /* Goes on with all exchanges, in one batch as far as there is room. Never blocks; does at most one
  * slice of work. WICK_PENDING: call again; WICK_OK: there is nothing to do before another exchange

@@ -260,6 +260,7 @@ static wick_status copy_desc(wick_api *api, const wick_api_desc *desc, wick_erro
     api->pooling = desc->pooling;
     api->reasoning = desc->reasoning;
     api->thinking = desc->thinking;
+    api->modified = desc->modified;
     api->has_metrics = desc->has_metrics;
     api->has_no_slots = desc->has_no_slots;
     api->is_verbose = desc->is_verbose;

@@ -56,6 +56,7 @@ struct wick_api {
     wick_pooling pooling;
     wick_reasoning_place reasoning;
     int thinking;
+    int64_t modified;
     bool has_metrics, has_no_slots, is_verbose;
     bool has_own_template; /* not the one of the file */
     uint32_t ping_interval;
@@ -352,6 +353,9 @@ void wk_write_settings(wk_strbuf *to, const wick_api *api, const wick_session_de
                        bool is_stream);
 /* native.c: a choice that is over, as llama-server's own completion has it. */
 void wk_write_native(wk_api_choice *choice, wk_str text);
+/* show.c: a model for ollama's clients: a member, and all that is known. */
+void wk_write_details(wk_strbuf *to, const wk_gguf *gguf);
+void wk_write_show(wk_strbuf *to, const wk_gguf *gguf);
 /* The time in UTC. */
 wick_time_of_day wk_time_of(int64_t seconds_since_1970);
 /* metrics.c. */

@@ -85,12 +85,12 @@ static void write_prompt(wk_strbuf *to, const wk_json *body) {
 
 /* ---- The answer ---- */
 
-static void write_time(wk_strbuf *to, int64_t seconds) {
+static void write_time(wk_strbuf *to, const char *key, int64_t seconds) {
     const wick_time_of_day t = wk_time_of(seconds);
     char text[64];
     snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02dZ", t.year, t.month, t.day, t.hour,
              t.minute, t.second);
-    wk_write_put(to, "created_at", text);
+    wk_write_put(to, key, text);
 }
 
 static bool is_prompt(const wick_exchange *x) { return wk_str_is(x->path, "/api/generate"); }
@@ -100,7 +100,7 @@ static wk_strbuf *open_line(wick_exchange *x) {
     wk_strbuf *const to = &x->part;
     wk_write_open(to, '{');
     wk_write_put(to, "model", x->api->name);
-    write_time(to, x->time);
+    write_time(to, "created_at", x->time);
     return to;
 }
 
@@ -220,48 +220,28 @@ wick_status wk_answer_ollama(wick_exchange *x, wick_error *err) {
 
 /* ---- What there is ---- */
 
-static void write_details(wick_exchange *x) {
-    wick_model_info info;
-    wk_strbuf *const to = &x->part;
-    wick_model_get_info(x->api->model, &info);
-    wk_write_raw(to, "\"details\":{\"parent_model\":\"\",\"format\":\"gguf\"");
-    wk_write_put(to, "family", info.architecture);
-    wk_write_raw(to, "\"families\":[");
-    wk_write_string(to, wk_str_of(info.architecture));
-    wk_write_close(to, ']');
-    wk_write_put_whole(to, "parameter_count", info.n_parameters);
-    wk_write_close(to, '}');
-}
-
 wick_status wk_answer_tags(wick_exchange *x, wick_error *err) {
     wick_model_info info;
+    char digest[17];
     (void)err;
     wick_model_get_info(x->api->model, &info);
+    snprintf(digest, sizeof digest, "%016llx",
+             (unsigned long long)wk_gguf_checksum(x->api->model->gguf));
     wk_write_raw(&x->part, "{\"models\":[{");
     wk_write_put(&x->part, "name", x->api->name);
     wk_write_put(&x->part, "model", x->api->name);
+    write_time(&x->part, "modified_at", x->api->modified > 0 ? x->api->modified : x->time);
     wk_write_put_whole(&x->part, "size", info.file_bytes);
-    write_details(x);
+    wk_write_put(&x->part, "digest", digest);
+    wk_write_details(&x->part, x->api->model->gguf);
     wk_strbuf_text(&x->part, "}]}");
     wk_exchange_end(x, 200);
     return WICK_OK;
 }
 
 wick_status wk_answer_show(wick_exchange *x, wick_error *err) {
-    wick_model_info info;
     (void)err;
-    wick_model_get_info(x->api->model, &info);
-    wk_write_open(&x->part, '{');
-    write_details(x);
-    wk_write_raw(&x->part, "\"model_info\":{");
-    wk_write_put(&x->part, "general.architecture", info.architecture);
-    wk_write_put_whole(&x->part, "general.parameter_count", info.n_parameters);
-    wk_write_close(&x->part, '}');
-    wk_write_raw(&x->part, "\"capabilities\":[");
-    wk_write_string(&x->part, wk_str_of(x->api->is_encoder ? "embedding" : "completion"));
-    if (!x->api->is_encoder) wk_write_string(&x->part, wk_str_of("tools"));
-    wk_write_close(&x->part, ']');
-    wk_write_close(&x->part, '}');
+    wk_write_show(&x->part, x->api->model->gguf);
     wk_exchange_end(x, 200);
     return WICK_OK;
 }

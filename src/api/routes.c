@@ -77,6 +77,18 @@ static const route *find_route(const wick_request *request, int *status) {
     return NULL;
 }
 
+static const char *why_not(int status) {
+    return status == 404 ? "there is nothing at this path" : "this path does not take this method";
+}
+
+int wick_api_find(const char *method, const char *path, const char **why) {
+    const wick_request request = {.method = method ? method : "", .path = path ? path : ""};
+    int status;
+    const bool is_found = find_route(&request, &status) != NULL;
+    if (why) *why = is_found ? NULL : why_not(status);
+    return is_found ? 200 : status;
+}
+
 /* Whether the context has room for the prompts and one token; else that is the answer. */
 static bool fits(wick_exchange *x) {
     if (x->api->is_encoder) {
@@ -152,9 +164,7 @@ void wk_exchange_begin(wick_exchange *x, const wick_request *request) {
     wick_error err = {.status = WICK_OK};
     const route *const found = find_route(request, &status);
     if (!found) {
-        wk_exchange_fail(x, status,
-                         status == 404 ? "there is nothing at this path"
-                                       : "this path does not take this method");
+        wk_exchange_fail(x, status, why_not(status));
         return;
     }
     x->style = found->style;

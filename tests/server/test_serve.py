@@ -521,7 +521,11 @@ def test_several_models():
             equal([t["model"] for t in texts], ["one", "two"])
             equal(text_of(texts[0]), text_of(texts[1]))
             server.refuses(404, "no model", body={**USER, "model": "three"})
-            server.refuses(404, "no model", body=USER)
+            server.refuses(404, "no model", path="/v1/models/three")
+            server.refuses(400, "which model", body=USER)
+            server.refuses(400, "JSON", body="{")
+            server.refuses(404, "nothing at this path", path="/v1/none", body={})
+            server.refuses(405, "method", path=CHAT)
             server.refuses(500, body={**USER, "model": "bad"})
             equal(server.get("/v1/models/one")["id"], "one")
             with reading(server, {**LONG, "model": "two"}):
@@ -556,7 +560,28 @@ def test_models_on_demand():
             equal(state("one"), "unloaded")
             for path in ("/models/load", "/models/unload"):
                 server.refuses(404, "no model", path=path, body={"model": "three"})
-                server.refuses(404, "no model", path=path, body="{")
+                server.refuses(400, "JSON", path=path, body="{")
+
+
+def test_models_that_are_not_loaded():
+    """What is said of a model does not load it, and is the same once it is loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(MODEL, os.path.join(folder, "one.gguf"))
+        with Server("--models", folder, model=None) as server:
+            assert server.get("/api/version")["version"]
+            listed = server.get("/api/tags")["models"][0]
+            equal((listed["name"], listed["size"]), ("one", os.path.getsize(MODEL)))
+            time.strptime(listed["modified_at"], "%Y-%m-%dT%H:%M:%SZ")
+            equal(server.get("/v1/models/one:latest")["status"]["value"], "unloaded")
+            shown = server.get("/api/show", {"name": "one"})
+            equal(shown["model_info"]["general.architecture"], "llama")
+            equal(shown["model_info"]["llama.context_length"], 512)
+            equal(shown["details"]["quantization_level"], "F32")
+            assert re.fullmatch(r"[0-9.]+K", shown["details"]["parameter_size"]), shown
+            equal(server.get("/v1/models")["data"][0]["status"]["value"], "unloaded")
+            equal(server.get(CHAT, {**USER, "model": "one:latest"})["model"], "one")
+            equal(server.get("/v1/models/one")["meta"]["n_vocab"], 512)
+            equal(server.get("/api/show", {"model": "one"}), shown)
 
 
 # ---- What llama-server has besides ----
