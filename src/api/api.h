@@ -198,6 +198,7 @@ struct wick_exchange {
     bool counts;                  /* tokens are all that is asked for */
     wk_json *messages;
     const wk_json *tools, *variables;
+    const wk_json *effort;  /* that templates read as reasoning_effort; NULL: it is not said */
     wick_prompt *rendered;  /* of a chat */
     uint32_t n_top;         /* most likely tokens, beside each one */
     wk_ids *prompts;        /* [n_prompts] */
@@ -276,8 +277,12 @@ wick_status wk_prefill_append(wick_exchange *x, wick_error *err);
 bool wk_json_is_list_of_prompts(const wk_json *given);
 /* A text, ids, or several of either. */
 wick_status wk_ids_of_list(wick_exchange *x, const wk_json *list, wk_ids *out, wick_error *err);
-/* infill.c: what stands before and after a gap, with the model's own tokens around them. */
-wick_status wk_prompt_of_infill(wick_exchange *x, wick_error *err);
+/* infill.c: what stands before and after a gap, with the model's own tokens around them: the
+ * members of these names, and what the answer goes on with; begun NULL: nothing. */
+wick_status wk_prompt_of_infill(wick_exchange *x, const char *before, const char *behind,
+                                const char *begun, wick_error *err);
+/* Whether there is text after the gap that a completion fills: "suffix". */
+bool wk_request_has_suffix(const wick_exchange *x);
 wick_status wk_prompts_of_texts(wick_exchange *x, const wk_json *given, wick_error *err);
 /* The bytes of tokens, with the names of special ones where they are wanted. */
 void wk_append_tokens(const wick_api *api, const wk_ids *ids, bool special, wk_strbuf *to);

@@ -90,5 +90,11 @@ wick_status wk_answer_completion(wick_exchange *x, wick_error *err) {
     WK_TRY(wk_request_whole(x, "logprobs", 0, MOST_LOGPROBS, &x->n_top, err));
     x->has_logprobs = wk_request_field(x, "logprobs") != NULL;
     x->desc.n_logprobs = x->has_logprobs && x->n_top == 0 ? 1 : x->n_top;
+    uint32_t n_tried = x->n;
+    WK_TRY(wk_request_whole(x, "best_of", 1, UINT32_MAX, &n_tried, err));
+    if (n_tried > x->n)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "best_of must not be more than n: no text is generated to be dropped");
+    if (wk_request_has_suffix(x)) return wk_prompt_of_infill(x, "prompt", "suffix", NULL, err);
     return wk_prompts_of_texts(x, wk_json_get(x->body, "prompt"), err);
 }

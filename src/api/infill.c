@@ -78,7 +78,7 @@ static wick_status add_text(prompt *p, wk_str text) {
 /* A field that may be missing. */
 static wick_status read_text(const wick_exchange *x, const char *key, wk_str *text,
                              wick_error *err) {
-    const wk_json *const given = wk_request_field(x, key);
+    const wk_json *const given = key ? wk_request_field(x, key) : NULL;
     *text = wk_str_of("");
     if (given && given->kind != WK_JSON_STRING)
         return wk_fail(err, WICK_ERR_VALUE, "%s must be a text", key);
@@ -114,14 +114,19 @@ static wick_status add_files(prompt *p, const uint32_t ids[N_MARKS]) {
     return add_text(p, wk_str_of("filename\n"));
 }
 
-static wick_status write_prompt(prompt *p, const uint32_t ids[N_MARKS]) {
+bool wk_request_has_suffix(const wick_exchange *x) {
+    const wk_json *const suffix = wk_request_field(x, "suffix");
+    return suffix && (suffix->kind != WK_JSON_STRING || suffix->string.size > 0);
+}
+
+static wick_status write_prompt(prompt *p, const uint32_t ids[N_MARKS], const char *const keys[3]) {
     const wick_tokenizer *const tokenizer = p->x->api->model->tokenizer;
     wk_str before, behind, begun;
     uint32_t first[2];
     size_t n;
-    WK_TRY(read_text(p->x, "input_prefix", &before, p->err));
-    WK_TRY(read_text(p->x, "input_suffix", &behind, p->err));
-    WK_TRY(read_text(p->x, "prompt", &begun, p->err));
+    WK_TRY(read_text(p->x, keys[0], &before, p->err));
+    WK_TRY(read_text(p->x, keys[1], &behind, p->err));
+    WK_TRY(read_text(p->x, keys[2], &begun, p->err));
     if (wick_tokenize(tokenizer, "", 0, WICK_TOKENIZE_ADD_BEGIN, first, 2, &n) == WICK_OK && n == 1)
         add_id(p, first[0]);
     WK_TRY(add_files(p, ids));
@@ -133,7 +138,9 @@ static wick_status write_prompt(prompt *p, const uint32_t ids[N_MARKS]) {
     return add_text(p, begun);
 }
 
-wick_status wk_prompt_of_infill(wick_exchange *x, wick_error *err) {
+wick_status wk_prompt_of_infill(wick_exchange *x, const char *before, const char *behind,
+                                const char *begun, wick_error *err) {
+    const char *const keys[] = {before, behind, begun};
     uint32_t ids[N_MARKS];
     find_marks(x->api->model, ids);
     if (ids[PREFIX] == WICK_NO_TOKEN || ids[SUFFIX] == WICK_NO_TOKEN ||
@@ -142,7 +149,7 @@ wick_status wk_prompt_of_infill(wick_exchange *x, wick_error *err) {
                        "this model has no tokens that mark a gap in a text");
     prompt p = {.x = x, .err = err};
     wk_strbuf_init(&p.ids, x->heap);
-    wick_status status = write_prompt(&p, ids);
+    wick_status status = write_prompt(&p, ids, keys);
     x->prompts = wk_arena_array(&x->arena, 1, sizeof *x->prompts);
     uint32_t *const made = wk_arena_alloc(&x->arena, p.ids.size + 1);
     if (status == WICK_OK && (!x->prompts || !made || p.ids.failed))

@@ -105,8 +105,23 @@ static void write_likeliest(wk_api_choice *choice, uint32_t n, const char *entri
     wk_write_close(to, '}');
 }
 
-static uint64_t count_characters(wk_str text) {
+static bool begins(wk_str text, wk_str with) {
+    return text.size >= with.size && memcmp(text.text, with.text, with.size) == 0;
+}
+
+/* How many characters of a token the answer's text has. Of the first one of a prompt that is
+ * repeated: a token that begins texts is not in it, nor is a space that a tokenizer adds. */
+static uint64_t count_characters(const wk_api_choice *choice, uint32_t id) {
+    const wk_str prompt = choice->prompt->text;
+    wk_str text = bytes_of(choice, id);
     uint64_t n = 0;
+    if (choice->exchange->echoes && choice->n_written == 0 && prompt.text) {
+        if (!begins(prompt, text) && text.size > 0 && text.text[0] == ' ') {
+            text.text++;
+            text.size--;
+        }
+        if (!begins(prompt, text)) return 0;
+    }
     for (size_t i = 0; i < text.size; i++) n += (text.text[i] & 0xC0) != 0x80;
     return n;
 }
@@ -129,7 +144,7 @@ static void write_list(wk_api_choice *choice, const char *key, list which) {
         case LIKELIEST: write_likeliest(choice, n, from->data + at); break;
         case OFFSETS:
             wk_write_whole(to, choice->n_written);
-            choice->n_written += count_characters(text);
+            choice->n_written += count_characters(choice, entry.id);
             break;
         }
     }

@@ -117,6 +117,10 @@ static void write_request(wk_strbuf *to, const wk_json *body) {
     wk_write_put_value(to, "stop", wk_json_get(body, "stop_sequences"));
     wk_write_functions(to, wk_json_get(body, "tools"), "custom", "input_schema");
     write_tool_choice(to, choice);
+    const wk_json *const output = wk_json_get(body, "output_config");
+    const wk_json *const format = wk_json_get(output, "format");
+    wk_write_put_value(to, "response_format", format ? format : wk_json_get(body, "output_format"));
+    wk_write_put_value(to, "reasoning_effort", wk_json_get(output, "effort"));
     if (thinking) {
         wk_write_key(to, "chat_template_kwargs");
         wk_write_raw(to, "{\"enable_thinking\":");
@@ -362,12 +366,15 @@ const wk_style wk_messages_style = {.is_chat = true,
                                     .error = write_error};
 
 static wick_status take_request(wick_exchange *x, wick_error *err) {
+    const wk_json *const messages = wk_request_field(x, "messages");
+    if (!messages || messages->kind != WK_JSON_ARRAY || !messages->child)
+        return wk_fail(err, WICK_ERR_VALUE, "messages must be an array of at least one message");
     wk_exchange_name(x, "msg_");
     return wk_request_translate(x, write_request, err);
 }
 
 wick_status wk_answer_messages(wick_exchange *x, wick_error *err) {
-    const bool has_limit = wk_json_get(x->body, "max_tokens") != NULL;
+    const bool has_limit = wk_request_field(x, "max_tokens") != NULL;
     WK_TRY(take_request(x, err));
     if (!has_limit) return wk_fail(err, WICK_ERR_VALUE, "max_tokens: field required");
     WK_TRY(wk_request_generation(x, err));

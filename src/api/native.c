@@ -332,5 +332,5 @@ wick_status wk_answer_native(wick_exchange *x, wick_error *err) {
 
 wick_status wk_answer_infill(wick_exchange *x, wick_error *err) {
     WK_TRY(read_request(x, err));
-    return wk_prompt_of_infill(x, err);
+    return wk_prompt_of_infill(x, "input_prefix", "input_suffix", "prompt", err);
 }

@@ -47,10 +47,10 @@ static void write_settings(wk_strbuf *to, const wk_json *body) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         wk_write_put_value(to, names[i][1], wk_json_get(options, names[i][0]));
     write_format(to, wk_json_get(body, "format"));
-    if (!think || think->kind != WK_JSON_BOOL) return;
-    wk_write_key(to, "chat_template_kwargs");
-    wk_write_open(to, '{');
-    wk_write_put_value(to, "enable_thinking", think);
+    if (!think || think->kind == WK_JSON_NULL) return;
+    if (think->kind == WK_JSON_STRING) wk_write_put_value(to, "reasoning_effort", think);
+    wk_write_raw(to, "\"chat_template_kwargs\":{\"enable_thinking\":");
+    wk_write_bool(to, think->boolean || think->kind == WK_JSON_STRING);
     wk_write_close(to, '}');
 }
 
@@ -62,10 +62,12 @@ static void write_chat(wk_strbuf *to, const wk_json *body) {
     wk_write_close(to, '}');
 }
 
-static void write_message(wk_strbuf *to, const char *role, const wk_json *content) {
+static void write_message(wk_strbuf *to, const char *role, const wk_json *content,
+                          const wk_json *images) {
     wk_write_open(to, '{');
     wk_write_put(to, "role", role);
     wk_write_put_value(to, "content", content);
+    wk_write_put_value(to, "images", images);
     wk_write_close(to, '}');
 }
 
@@ -75,10 +77,11 @@ static void write_prompt(wk_strbuf *to, const wk_json *body) {
     wk_write_open(to, '{');
     write_settings(to, body);
     wk_write_put_value(to, "prompt", wk_json_get(body, "prompt"));
+    wk_write_put_value(to, "suffix", wk_json_get(body, "suffix"));
     wk_write_key(to, "messages");
     wk_write_open(to, '[');
-    if (system && system->kind == WK_JSON_STRING) write_message(to, "system", system);
-    write_message(to, "user", wk_json_get(body, "prompt"));
+    if (system && system->kind == WK_JSON_STRING) write_message(to, "system", system, NULL);
+    write_message(to, "user", wk_json_get(body, "prompt"), wk_json_get(body, "images"));
     wk_write_close(to, ']');
     wk_write_close(to, '}');
 }
@@ -207,6 +210,7 @@ static wick_status answer(wick_exchange *x, bool is_raw, wick_error *err) {
     WK_TRY(wk_request_translate(x, is_prompt(x) ? write_prompt : write_chat, err));
     WK_TRY(wk_request_generation(x, err));
     WK_TRY(wk_request_chat(x, err)); /* also for response_format */
+    if (wk_request_has_suffix(x)) return wk_prompt_of_infill(x, "prompt", "suffix", NULL, err);
     return is_raw ? wk_prompts_of_texts(x, wk_json_get(x->body, "prompt"), err)
                   : wk_prompt_of_chat(x, err);
 }
@@ -214,8 +218,9 @@ static wick_status answer(wick_exchange *x, bool is_raw, wick_error *err) {
 wick_status wk_answer_ollama(wick_exchange *x, wick_error *err) {
     bool is_raw = false;
     WK_TRY(wk_request_bool(x, "raw", &is_raw, err));
-    if (is_raw && is_prompt(x)) x->style = &raw_style;
-    return answer(x, is_raw && is_prompt(x), err);
+    is_raw = is_prompt(x) && (is_raw || wk_request_has_suffix(x));
+    if (is_raw) x->style = &raw_style;
+    return answer(x, is_raw, err);
 }
 
 /* ---- What there is ---- */

@@ -60,11 +60,18 @@ static wick_status read_variables(wick_exchange *x, const wk_json **out, wick_er
     wk_json *const made = wk_chat_variables(&x->arena, x->api->model->tokenizer);
     *out = made;
     if (!made) return wk_fail_memory(err, sizeof *made, 0, "a prompt");
-    if (x->api->thinking != 0 && !wk_json_get(x->variables, "enable_thinking")) {
+    const bool is_off = x->effort && wk_json_is(x->effort, "none");
+    if ((x->api->thinking != 0 || is_off) && !wk_json_get(x->variables, "enable_thinking")) {
         wk_json *const thinks =
             wk_chat_add_variable(&x->arena, made, "enable_thinking", WK_JSON_BOOL);
         if (!thinks) return wk_fail_memory(err, sizeof *thinks, 0, "a prompt");
-        thinks->boolean = x->api->thinking > 0;
+        thinks->boolean = x->api->thinking > 0 && !is_off;
+    }
+    if (x->effort && !wk_json_get(x->variables, "reasoning_effort")) {
+        wk_json *const effort =
+            wk_chat_add_variable(&x->arena, made, "reasoning_effort", WK_JSON_STRING);
+        if (!effort) return wk_fail_memory(err, sizeof *effort, 0, "a prompt");
+        effort->string = x->effort->string;
     }
     for (const wk_json *item = x->variables ? x->variables->child : NULL; item; item = item->next) {
         wk_json *const copy = wk_arena_alloc(&x->arena, sizeof *copy);

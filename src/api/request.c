@@ -116,9 +116,11 @@ static bool is_zero(const wick_exchange *x, const char *key) {
     return given && given->kind == WK_JSON_NUMBER && given->number == 0;
 }
 
-/* To look back at no token is to have no penalty. */
+/* To look back at no token is to have no penalty; the most likely tokens of no weight are the first
+ * one alone. */
 static void apply_zeros(wick_exchange *x) {
     wick_sampler_desc *const sampler = &x->desc.sampler;
+    if (is_zero(x, "top_p")) sampler->top_k = 1;
     if (is_zero(x, "repeat_last_n"))
         sampler->repeat_penalty = sampler->frequency_penalty = sampler->presence_penalty = 0;
     if (is_zero(x, "dry_penalty_last_n")) sampler->dry_multiplier = 0;
@@ -279,6 +281,9 @@ static wick_status read_form(wick_exchange *x, wick_error *err) {
     const wk_json *const options = wk_request_field(x, "stream_options");
     if (options && options->kind != WK_JSON_OBJECT)
         return wk_fail(err, WICK_ERR_VALUE, "stream_options must be an object");
+    if (wk_request_field(x, "functions") || wk_request_field(x, "function_call"))
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "functions and function_call are not known: tools and tool_choice are");
     const wk_json *const includes = wk_json_get(options, "include_usage");
     x->includes_usage = includes && includes->kind == WK_JSON_BOOL && includes->boolean;
     return WICK_OK;
@@ -329,6 +334,9 @@ wick_status wk_request_generation(wick_exchange *x, wick_error *err) {
 
 /* ---- Messages ---- */
 
+static const char no_images[] = "messages: a part of a content must be a text: this server has no "
+                                "model that reads images, sound or files";
+
 static bool is_text_part(const wk_json *part) {
     const wk_json *const type = wk_json_get(part, "type");
     return !type || wk_json_is(type, "text") || wk_json_is(type, "input_text") ||
@@ -344,9 +352,7 @@ static wick_status join_parts(wick_exchange *x, wk_json *content, wick_error *er
         const wk_json *text = part->kind == WK_JSON_STRING ? part : wk_json_get(part, "text");
         if (!text) text = wk_json_get(part, "refusal");
         if (!text || text->kind != WK_JSON_STRING || !is_text_part(part))
-            status = wk_fail(err, WICK_ERR_UNSUPPORTED,
-                             "messages: a part of a content must be a text: this server has no "
-                             "model that reads images, sound or files");
+            status = wk_fail(err, WICK_ERR_UNSUPPORTED, no_images);
         else if (part != content->child)
             wk_strbuf_text(&joined, "\n");
         if (status == WICK_OK) wk_strbuf_append(&joined, text->string.text, text->string.size);
@@ -407,6 +413,8 @@ static wick_status read_message(wick_exchange *x, wk_json *message, wick_error *
     wk_json *const calls = wk_json_find(message, "tool_calls");
     if (!role || role->kind != WK_JSON_STRING)
         return wk_fail(err, WICK_ERR_VALUE, "messages: each must be an object with a role");
+    const wk_json *const images = wk_json_get(message, "images"); /* ollama's */
+    if (images && images->count > 0) return wk_fail(err, WICK_ERR_UNSUPPORTED, no_images);
     if (wk_json_is(role, "developer")) role->string = wk_str_of("system");
     if (wk_json_is(role, "function")) role->string = wk_str_of("tool");
     const wk_json_kind kind = content ? content->kind : WK_JSON_NULL;
@@ -458,6 +466,9 @@ wick_status wk_request_chat(wick_exchange *x, wick_error *err) {
     if (variables && variables->kind != WK_JSON_OBJECT)
         return wk_fail(err, WICK_ERR_VALUE, "chat_template_kwargs must be an object");
     x->variables = variables;
+    x->effort = wk_request_field(x, "reasoning_effort");
+    if (x->effort && x->effort->kind != WK_JSON_STRING)
+        return wk_fail(err, WICK_ERR_VALUE, "reasoning_effort must be a text");
     bool begins_answer = true;
     WK_TRY(wk_request_bool(x, "add_generation_prompt", &begins_answer, err));
     x->has_no_answer_begun = !begins_answer;

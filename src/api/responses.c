@@ -58,19 +58,14 @@ static void write_request(wk_strbuf *to, const wk_json *body) {
     static const char *const same[] = {
         "temperature", "top_p",  "top_k",       "min_p",
         "seed",        "stream", "tool_choice", "parallel_tool_calls"};
-    const wk_json *const effort = wk_json_get(wk_json_get(body, "reasoning"), "effort");
     wk_write_open(to, '{');
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         wk_write_put_value(to, same[i], wk_json_get(body, same[i]));
     wk_write_put_value(to, "max_tokens", wk_json_get(body, "max_output_tokens"));
     wk_write_put_value(to, "response_format", wk_json_get(wk_json_get(body, "text"), "format"));
     wk_write_functions(to, wk_json_get(body, "tools"), "function", "parameters");
-    if (effort && effort->kind == WK_JSON_STRING) {
-        wk_write_key(to, "chat_template_kwargs");
-        wk_write_open(to, '{');
-        wk_write_put_value(to, "reasoning_effort", effort);
-        wk_write_close(to, '}');
-    }
+    wk_write_put_value(to, "reasoning_effort",
+                       wk_json_get(wk_json_get(body, "reasoning"), "effort"));
     write_messages(to, body);
     wk_write_close(to, '}');
 }
@@ -100,35 +95,39 @@ static bool is_cut(const wk_api_choice *choice) {
 /* What the request said, as the response repeats it. */
 static void write_settings(wick_exchange *x) {
     wk_strbuf *const to = &x->part;
+    static const char *const settings[][2] = {
+        {"instructions", "null"}, {"max_output_tokens", "null"},
+        {"metadata", "{}"},       {"parallel_tool_calls", "true"},
+        {"reasoning", "null"},    {"tool_choice", "\"auto\""},
+        {"tools", "[]"},          {"truncation", "\"disabled\""},
+    };
+    const wick_sampler_desc *const sampler = &x->desc.sampler;
     const wk_json *const format = wk_json_get(x->body, "response_format");
-    const wk_json *const choice = wk_json_get(x->body, "tool_choice");
-    const wk_json *const tools = wk_json_get(x->given, "tools");
-    wk_write_raw(to,
-                 "\"access_programs\":null,\"error\":null,\"instructions\":null,\"metadata\":{},"
-                 "\"parallel_tool_calls\":true,\"previous_response_id\":null,"
-                 "\"store\":false,\"truncation\":\"disabled\"");
+    const wk_json *const top_p = wk_request_field(x, "top_p");
+    wk_write_raw(to, "\"access_programs\":null,\"background\":false,\"error\":null,"
+                     "\"previous_response_id\":null,\"store\":false");
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        const wk_json *const given = wk_json_get(x->given, settings[i][0]);
+        wk_write_key(to, settings[i][0]);
+        if (given && given->kind != WK_JSON_NULL)
+            wk_write_value(to, given);
+        else
+            wk_write_raw(to, settings[i][1]);
+    }
     wk_write_key(to, "temperature");
-    wk_write_number(to, x->desc.sampler.temperature);
+    wk_write_number(to, sampler->temperature);
     wk_write_key(to, "top_p");
-    wk_write_number(to, x->desc.sampler.top_p > 0 ? x->desc.sampler.top_p : 1);
-    wk_write_key(to, "text");
-    wk_write_raw(to, "{\"format\":");
+    wk_write_number(to, top_p ? top_p->number : sampler->top_p > 0 ? sampler->top_p : 1);
+    wk_write_raw(to, "\"text\":{\"format\":");
     if (format)
         wk_write_value(to, format);
     else
         wk_write_raw(to, "{\"type\":\"text\"}");
     wk_write_close(to, '}');
-    wk_write_key(to, "tool_choice");
-    if (choice)
-        wk_write_value(to, choice);
-    else
-        wk_write_string(to, wk_str_of("auto"));
-    wk_write_key(to, "tools");
-    if (tools)
-        wk_write_value(to, tools);
-    else
-        wk_write_raw(to, "[]");
 }
+
+static const char in_progress[] = "in_progress", completed[] = "completed",
+                  incomplete[] = "incomplete";
 
 static void write_response(wick_exchange *x, const char *status) {
     const wk_api_choice *const choice = x->choices;
@@ -141,8 +140,7 @@ static void write_response(wick_exchange *x, const char *status) {
     wk_write_put(to, "model", x->api->name);
     if (x->has_tools_in_words) wk_write_put(to, "tool_format", "generic");
     wk_write_key(to, "incomplete_details");
-    wk_write_raw(to,
-                 strcmp(status, "incomplete") == 0 ? "{\"reason\":\"max_output_tokens\"}" : "null");
+    wk_write_raw(to, status == incomplete ? "{\"reason\":\"max_output_tokens\"}" : "null");
     wk_write_key(to, "output");
     wk_write_open(to, '[');
     wk_strbuf_append(to, choice->calls.data, choice->calls.size);
@@ -173,8 +171,8 @@ static void send_response(wick_exchange *x, const char *type, const char *status
 }
 
 static void begin(wick_exchange *x) {
-    send_response(x, "response.created", "in_progress");
-    send_response(x, "response.in_progress", "in_progress");
+    send_response(x, "response.created", in_progress);
+    send_response(x, "response.in_progress", in_progress);
 }
 
 /* The id of the item that is being written. */
@@ -208,12 +206,13 @@ static void write_part(wk_strbuf *to, const wk_api_choice *choice) {
 
 /* The item that is being written, as far as it has come. */
 static void write_output(wk_strbuf *to, const wk_api_choice *choice, const wk_tool_call *call,
-                         bool is_over) {
+                         const char *status) {
+    const bool is_over = status != in_progress;
     char id[WK_CALL_ID];
     wk_call_id(choice, id);
     wk_write_open(to, '{');
     write_id(to, "id", choice);
-    wk_write_put(to, "status", is_over ? "completed" : "in_progress");
+    wk_write_put(to, "status", status);
     if (choice->block == WK_BLOCK_CALL) {
         wk_write_put(to, "type", "function_call");
         wk_write_put(to, "call_id", id);
@@ -233,11 +232,11 @@ static void write_output(wk_strbuf *to, const wk_api_choice *choice, const wk_to
 }
 
 static void send_item(wk_api_choice *choice, const char *type, const wk_tool_call *call,
-                      bool is_over) {
+                      const char *status) {
     wk_strbuf *const to = open_event(choice->exchange, type);
     wk_write_put_whole(to, "output_index", choice->n_blocks);
     wk_write_key(to, "item");
-    write_output(to, choice, call, is_over);
+    write_output(to, choice, call, status);
     close_event(choice->exchange, type);
 }
 
@@ -258,13 +257,13 @@ static void send_text(wk_api_choice *choice, const char *type, const char *key, 
 
 /* ---- What is generated ---- */
 
-static void keep_item(wk_api_choice *choice, const wk_tool_call *call) {
-    write_output(&choice->calls, choice, call, true);
+static void keep_item(wk_api_choice *choice, const wk_tool_call *call, const char *status) {
+    write_output(&choice->calls, choice, call, status);
     choice->block = WK_BLOCK_NONE;
     choice->n_blocks++;
 }
 
-static void end_item(wk_api_choice *choice) {
+static void end_item_as(wk_api_choice *choice, const char *status) {
     const bool is_reasoning = choice->block == WK_BLOCK_REASONING;
     if (choice->block == WK_BLOCK_NONE) return;
     if (choice->exchange->is_stream) {
@@ -272,19 +271,23 @@ static void end_item(wk_api_choice *choice) {
                   is_reasoning ? "response.reasoning_text.done" : "response.output_text.done",
                   "text", (wk_str){choice->content.data, choice->content.size});
         send_part(choice, "response.content_part.done");
-        send_item(choice, "response.output_item.done", NULL, true);
+        send_item(choice, "response.output_item.done", NULL, status);
     }
-    keep_item(choice, NULL);
+    keep_item(choice, NULL, status);
     wk_strbuf_clear(&choice->content);
+}
+
+static void write_end(wk_api_choice *choice) {
+    end_item_as(choice, is_cut(choice) ? incomplete : completed);
 }
 
 static void write_text(wk_api_choice *choice, bool is_reasoning, wk_str text) {
     const wk_block_kind kind = is_reasoning ? WK_BLOCK_REASONING : WK_BLOCK_TEXT;
     const bool is_stream = choice->exchange->is_stream;
     if (choice->block != kind) {
-        end_item(choice);
+        end_item_as(choice, completed);
         choice->block = kind;
-        if (is_stream) send_item(choice, "response.output_item.added", NULL, false);
+        if (is_stream) send_item(choice, "response.output_item.added", NULL, in_progress);
         if (is_stream) send_part(choice, "response.content_part.added");
     }
     wk_strbuf_append(&choice->content, text.text, text.size);
@@ -296,23 +299,23 @@ static void write_text(wk_api_choice *choice, bool is_reasoning, wk_str text) {
 
 static void write_call(wk_api_choice *choice, const wk_tool_call *call) {
     static const char done[] = "response.function_call_arguments.done";
-    end_item(choice);
+    end_item_as(choice, completed);
     choice->block = WK_BLOCK_CALL;
     if (choice->exchange->is_stream) {
-        send_item(choice, "response.output_item.added", call, false);
+        send_item(choice, "response.output_item.added", call, in_progress);
         send_text(choice, "response.function_call_arguments.delta", "delta", call->arguments);
         wk_strbuf *const to = open_item_event(choice, done, false);
         wk_write_put_string(to, "name", call->name);
         wk_write_put_string(to, "arguments", call->arguments);
         close_event(choice->exchange, done);
-        send_item(choice, "response.output_item.done", call, true);
+        send_item(choice, "response.output_item.done", call, completed);
     }
-    keep_item(choice, call);
+    keep_item(choice, call, completed);
 }
 
 static void finish(wick_exchange *x) {
     const bool is_incomplete = is_cut(x->choices);
-    const char *const status = is_incomplete ? "incomplete" : "completed";
+    const char *const status = is_incomplete ? incomplete : completed;
     if (x->is_stream)
         send_response(x, is_incomplete ? "response.incomplete" : "response.completed", status);
     else
@@ -332,16 +335,25 @@ const wk_style wk_responses_style = {.is_chat = true,
                                      .begin = begin,
                                      .text = write_text,
                                      .call = write_call,
-                                     .end = end_item,
+                                     .end = write_end,
                                      .finish = finish,
                                      .event_error = write_event_error};
 
 static wick_status take_request(wick_exchange *x, wick_error *err) {
-    const wk_json *const previous = wk_json_get(x->body, "previous_response_id");
-    if (previous && previous->kind != WK_JSON_NULL)
-        return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                       "previous_response_id: this server stores no responses; send the earlier "
-                       "items as input");
+    static const char *const stored[] = {"previous_response_id", "conversation", "prompt"};
+    const wk_json *const input = wk_request_field(x, "input");
+    bool is_background = false;
+    for (size_t i = 0; i < sizeof stored / sizeof *stored; i++)
+        if (wk_request_field(x, stored[i]))
+            return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                           "%s: this server stores nothing; send the earlier items as input",
+                           stored[i]);
+    WK_TRY(wk_request_bool(x, "background", &is_background, err));
+    if (is_background)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED, "background: this server stores no responses");
+    if (!input ||
+        (input->kind != WK_JSON_STRING && (input->kind != WK_JSON_ARRAY || !input->child)))
+        return wk_fail(err, WICK_ERR_VALUE, "input must be a text or an array of items");
     x->given = x->body;
     wk_exchange_name(x, "resp_");
     return wk_request_translate(x, write_request, err);

@@ -90,6 +90,25 @@ static const struct {
     {"/detokenize", "{\"tokens\":[512]}", "one is not in the vocabulary"},
     {"/detokenize", "{\"tokens\":[1.5]}", "one is not in the vocabulary"},
     {"/v1/messages", "{" CHAT "}", "max_tokens: field required"},
+    {"/v1/messages", "{" CHAT ",\"max_tokens\":null}", "max_tokens: field required"},
+    {"/v1/messages", "{\"system\":\"a\",\"max_tokens\":5}", "messages must be an array"},
+    {"/v1/messages", "{\"messages\":{\"role\":\"user\"},\"max_tokens\":5}", "must be an array"},
+    {"/v1/messages/count_tokens", "{\"system\":\"a\"}", "messages must be an array"},
+    {"/v1/responses", "{\"input\":5}", "input must be a text or an array of items"},
+    {"/v1/responses", "{\"instructions\":\"a\"}", "input must be a text or an array of items"},
+    {"/v1/responses", "{\"input\":{\"role\":\"user\",\"content\":\"a\"}}", "input must be a text"},
+    {"/v1/responses", "{\"input\":\"a\",\"background\":true}", "stores no responses"},
+    {"/v1/responses", "{\"input\":\"a\",\"conversation\":\"c\"}", "conversation: this server"},
+    {completion, "{\"prompt\":\"a\",\"best_of\":2}", "best_of must not be more than n"},
+    {completion, "{\"prompt\":\"a\",\"suffix\":\"b\"}", "no tokens that mark a gap in a text"},
+    {"/api/generate", "{\"prompt\":\"a\",\"suffix\":\"b\"}", "no tokens that mark a gap in a text"},
+    {"/api/generate", "{\"prompt\":\"a\",\"images\":[\"aGk=\"]}", "no model that reads images"},
+    {"/api/chat", "{\"messages\":[{\"role\":\"user\",\"content\":\"a\",\"images\":[\"aGk=\"]}]}",
+     "no model that reads images"},
+    {chat, "{" CHAT ",\"functions\":[{\"name\":\"f\"}]}",
+     "functions and function_call are not known"},
+    {chat, "{" CHAT ",\"function_call\":\"auto\"}", "functions and function_call are not known"},
+    {chat, "{" CHAT ",\"reasoning_effort\":5}", "reasoning_effort must be a text"},
 };
 
 static void test_refusals(void **state) {
@@ -153,7 +172,9 @@ static void test_sampling(void **state) {
 
     x = ask(api, completion,
             "{\"prompt\":\"a\",\"repeat_last_n\":0,\"seed\":0,\"mirostat\":2,\"id_slot\":3,"
-            "\"max_tokens\":0,\"n_predict\":7,\"stream_options\":{\"include_usage\":true}}");
+            "\"max_tokens\":0,\"n_predict\":7,\"stream_options\":{\"include_usage\":true},"
+            "\"top_p\":0,\"best_of\":1,\"suffix\":\"\"}");
+    assert_int_equal(x->desc.sampler.top_k, 1);
     assert_true(x->desc.sampler.repeat_penalty == 0 && x->desc.sampler.frequency_penalty == 0 &&
                 x->desc.sampler.presence_penalty == 0);
     assert_true(x->desc.sampler.dry_multiplier == 5);
@@ -361,11 +382,15 @@ static void test_infill(void **state) {
             if (cases[i].has_files != (has_files == 1)) continue;
             for (size_t k = 0; k < 16; k++) parts[k] = cases[i].parts[k];
             const size_t n = ids_of_parts(marked, parts, ids);
-            wick_exchange *const x = ask(api, "/infill", cases[i].body);
-            assert_int_equal(x->n_prompts, 1);
-            assert_int_equal(x->prompts[0].n, n);
-            assert_memory_equal(x->prompts[0].ids, ids, n * sizeof *ids);
-            wick_exchange_close(x);
+            const char *const paths[] = {"/infill", completion, "/api/generate"};
+            const char *const as_suffix = "{\"prompt\":\"a\",\"suffix\":\"b\"}";
+            for (size_t k = 0; k < (i == 0 ? WK_COUNT(paths) : 1); k++) {
+                wick_exchange *const x = ask(api, paths[k], k == 0 ? cases[i].body : as_suffix);
+                assert_int_equal(x->n_prompts, 1);
+                assert_int_equal(x->prompts[0].n, n);
+                assert_memory_equal(x->prompts[0].ids, ids, n * sizeof *ids);
+                wick_exchange_close(x);
+            }
         }
         for (size_t i = 0; i < WK_COUNT(refused); i++)
             expect_text(answer(api, "/infill", refused[i][0], 400), refused[i][1]);
@@ -411,7 +436,15 @@ static void test_variables(void **state) {
     renders(yes, chat, "{" CHAT ",\"chat_template_kwargs\":{\"x\":5}}", "[True|5|]");
     renders(yes, "/api/chat", "{" CHAT ",\"think\":false}", "[False||]");
     renders(no, "/api/chat", "{" CHAT ",\"think\":true}", "[True||]");
-    renders(no, "/api/chat", "{" CHAT ",\"think\":\"high\"}", "[False||]");
+    renders(no, "/api/chat", "{" CHAT ",\"think\":\"high\"}", "[True||high]");
+    renders(yes, chat, "{" CHAT ",\"reasoning_effort\":\"low\"}", "[True||low]");
+    renders(yes, chat, "{" CHAT ",\"reasoning_effort\":\"none\"}", "[False||none]");
+    renders(unsaid, chat,
+            "{" CHAT ",\"reasoning_effort\":\"low\",\"chat_template_kwargs\":{"
+            "\"reasoning_effort\":\"high\"}}",
+            "[||high]");
+    renders(unsaid, "/v1/messages",
+            "{" CHAT ",\"max_tokens\":5,\"output_config\":{\"effort\":\"low\"}}", "[||low]");
     renders(yes, "/v1/messages", "{" CHAT ",\"max_tokens\":5,\"thinking\":{\"type\":\"disabled\"}}",
             "[False||]");
     renders(no, "/v1/messages", "{" CHAT ",\"max_tokens\":5,\"thinking\":{\"type\":\"enabled\"}}",
@@ -632,6 +665,10 @@ static void test_schemas(void **state) {
     has_schema("/v1/responses",
                "{\"input\":\"a\",\"text\":{\"format\":{\"type\":\"json_schema\",\"schema\":{"
                "\"type\":\"null\"}}}}",
+               "{\"type\":\"null\"}");
+    has_schema("/v1/messages",
+               "{" CHAT ",\"max_tokens\":5,\"output_config\":{\"format\":{\"type\":\"json_schema\","
+               "\"schema\":{\"type\":\"null\"}}}}",
                "{\"type\":\"null\"}");
     has_schema("/api/chat", "{" CHAT ",\"format\":\"json\"}", object);
     has_schema("/api/chat", "{" CHAT ",\"format\":\"\"}", NULL);

@@ -126,6 +126,34 @@ static void test_seeds(void **state) {
     wick_api_close(api);
 }
 
+/* What the request said, and what is whole. */
+static void test_responses(void **state) {
+    (void)state;
+    SAYS("Yes", WICK_REASONING_APART, "/v1/responses",
+         "{\"input\":\"a\",\"instructions\":\"Be.\",\"metadata\":{\"k\":\"v\"},\"top_p\":0,"
+         "\"parallel_tool_calls\":false,\"truncation\":\"auto\",\"max_output_tokens\":50}",
+         "\"status\":\"completed\"", "\"output\":[{", "\"status\":\"completed\"",
+         "\"instructions\":\"Be.\",\"max_output_tokens\":50,\"metadata\":{\"k\":\"v\"},"
+         "\"parallel_tool_calls\":false,\"reasoning\":null,\"tool_choice\":\"auto\",\"tools\":[],"
+         "\"truncation\":\"auto\"",
+         "\"top_p\":0,");
+    SAYS("Yes", WICK_REASONING_APART, "/v1/responses", "{\"input\":\"a\",\"max_output_tokens\":1}",
+         "\"status\":\"incomplete\"", "\"output\":[{", "\"status\":\"incomplete\"",
+         "\"instructions\":null", "\"metadata\":{}", "\"top_p\":1,");
+}
+
+/* Where each token begins in the text, in which the first one of the prompt is not. */
+static void test_offsets(void **state) {
+    static const char body[] = "{\"prompt\":\"Once upon\",\"echo\":true,\"logprobs\":1,"
+                               "\"max_tokens\":1,\"temperature\":0}";
+    (void)state;
+    wick_api *const api = open_api((wick_api_desc){.n_parallel = 1});
+    const char *const text = answer(api, "/v1/completions", body, 200);
+    expect_text(text, "\"tokens\":[\"<s>\",\" Once\",\" upon\"");
+    expect_text(text, "\"text_offset\":[0,0,4,9]");
+    wick_api_close(api);
+}
+
 /* Mistral's templates take no others. */
 static void test_call_ids(void **state) {
     static const char said[] =
@@ -211,6 +239,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_thinking),           cmocka_unit_test(test_calls),
         cmocka_unit_test(test_one_call),           cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_responses),          cmocka_unit_test(test_offsets),
         cmocka_unit_test(test_call_ids),           cmocka_unit_test(test_health),
         cmocka_unit_test(test_arguments_of_calls),
     };
