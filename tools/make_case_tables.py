@@ -101,7 +101,7 @@ def source():
         single, several = mapped(convert)
         several = several or [(0x110000, [0])]
         parts.append(table("wk_unicode_shift", "to_" + name,
-                           [f"{{0x{a:x}, 0x{b:x}, {s}, {o}}}" for a, b, s, o in single], 3))
+                           [f"{{0x{a:x}, {b - a}, {s}, {o}}}" for a, b, s, o in single], 3))
         parts.append(table("wk_unicode_expansion", "more_" + name,
                            [f"{{0x{c:x}, {{" + ", ".join(f"0x{t:x}" for t in text) + "}}"
                             for c, text in several], 2))

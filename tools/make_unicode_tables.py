@@ -84,23 +84,23 @@ def class_tables(data):
 
 
 def fold_tables(data):
-    """Runs of code points that folding changes, as (first, place of its result), including one
-    after the last; their results; and the texts of those that are several. Code points that it
-    drops (class Mn) are left out."""
-    runs, results, texts = [], [], []
+    """Runs of code points that folding changes: their first ones and the places of their results,
+    including one after the last; how far the results are from the code points; and the texts of
+    those that are several. Code points that it drops (class Mn) are left out."""
+    runs, offsets, texts = [], [], []
     last = None
     for code in range(END):
         folded = data.folded(code)
         if folded == [code] or data.category[code] == "Mn":
             continue
         if last != code - 1:
-            runs.append((code, len(results)))
+            runs.append((code, len(offsets)))
         last = code
-        results.append(folded[0] if len(folded) == 1 else END + len(texts))
+        offsets.append((folded[0] if len(folded) == 1 else END + len(texts)) - code)
         if len(folded) > 1:
             texts += folded + [0]
         assert len(folded) <= 4
-    return runs + [(END, len(results))], results, texts
+    return runs + [(END, len(offsets))], offsets, texts
 
 
 def rows(values, per_line, indent="    "):
@@ -114,7 +114,7 @@ def numbers(values, per_line):
 
 def source(data):
     index, blocks = class_tables(data)
-    runs, results, texts = fold_tables(data)
+    runs, offsets, texts = fold_tables(data)
     words = [rows([f"0x{word:016x}" for word in block], 4, "     ") for block in blocks]
     return f"""\
 /* text/unicode/unicode_tables.c: character classes and folding of Unicode {data.version}.
@@ -135,12 +135,16 @@ const uint64_t wk_unicode_blocks[][{WORDS}] = {{
 
 const uint32_t wk_unicode_n_fold_runs = {len(runs) - 1};
 
-const wk_unicode_fold_run wk_unicode_fold_runs[] = {{
-    {rows([f"{{{first}, {place}}}" for first, place in runs], 5)}
+const uint32_t wk_unicode_fold_firsts[] = {{
+    {numbers([first for first, _ in runs], 10)}
 }};
 
-const uint32_t wk_unicode_fold_results[] = {{
-    {numbers(results, 10)}
+const uint16_t wk_unicode_fold_places[] = {{
+    {numbers([place for _, place in runs], 10)}
+}};
+
+const int32_t wk_unicode_fold_offsets[] = {{
+    {numbers(offsets, 10)}
 }};
 
 const uint32_t wk_unicode_fold_texts[] = {{

@@ -68,7 +68,7 @@ size_t wk_char_fold(uint32_t code, uint32_t out[WK_FOLD_MOST]) {
     uint32_t low = 0, high = wk_unicode_n_fold_runs; /* the first run after code */
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (wk_unicode_fold_runs[middle].first <= code) {
+        if (wk_unicode_fold_firsts[middle] <= code) {
             low = middle + 1;
         } else {
             high = middle;
@@ -76,10 +76,10 @@ size_t wk_char_fold(uint32_t code, uint32_t out[WK_FOLD_MOST]) {
     }
     out[0] = code;
     if (low == 0) return 1;
-    const wk_unicode_fold_run *const run = &wk_unicode_fold_runs[low - 1];
-    const uint32_t place = run->place + (code - run->first);
-    if (place >= run[1].place) return 1;
-    out[0] = wk_unicode_fold_results[place];
+    const uint32_t place =
+        wk_unicode_fold_places[low - 1] + (code - wk_unicode_fold_firsts[low - 1]);
+    if (place >= wk_unicode_fold_places[low]) return 1;
+    out[0] = code + (uint32_t)wk_unicode_fold_offsets[place];
     if (out[0] < WK_UNICODE_END) return 1;
     const uint32_t *const text = &wk_unicode_fold_texts[out[0] - WK_UNICODE_END];
     size_t n = 0;

@@ -56,14 +56,15 @@ static inline uint32_t wk_unicode_stretch(const wk_unicode_set *set, size_t *at)
     return length;
 }
 
-/* Every step-th character from first to last becomes the one at this offset. */
+/* Every step-th character from first to first + span becomes the one at this offset. */
 typedef struct wk_unicode_shift {
-    uint32_t first, last, step;
+    uint32_t first;
+    uint16_t span, step;
     int32_t offset;
 } wk_unicode_shift;
 
 typedef struct wk_unicode_expansion {
-    uint32_t code, text[3]; /* up to a 0 */
+    uint16_t code, text[3]; /* up to a 0 */
 } wk_unicode_expansion;
 
 typedef struct wk_unicode_mapping {

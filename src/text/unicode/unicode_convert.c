@@ -37,7 +37,7 @@ static uint32_t shifted(const wk_unicode_mapping *mapping, uint32_t code) {
     }
     for (size_t i = low; i > 0 && i + 4 > low; i--) {
         const wk_unicode_shift *const s = &mapping->shifts[i - 1];
-        if (code <= s->last && (code - s->first) % s->step == 0)
+        if (code - s->first <= s->span && (code - s->first) % s->step == 0)
             return (uint32_t)((int32_t)code + s->offset);
     }
     return code;
