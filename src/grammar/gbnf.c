@@ -110,8 +110,8 @@ static wick_status read_literal(reader *r, wk_expr **out) {
     wick_status status = WICK_OK;
     while (status == WICK_OK && wk_peek(&r->in) != '"') {
         uint32_t code;
-        if (wk_peek(&r->in) < 0 || wk_peek(&r->in) == '\n')
-            status = fail_at(r, begin, "the literal does not end on its line");
+        if (wk_peek(&r->in) < 0)
+            status = fail_at(r, begin, "the literal does not end");
         else
             status = read_character(r, &code);
         if (status != WICK_OK) break;
@@ -146,14 +146,12 @@ static wick_status read_class(reader *r, wk_expr **out) {
     r->n_ranges = 0;
     while (wk_peek(&r->in) != ']') {
         wk_code_range range;
-        if (wk_peek(&r->in) < 0 || wk_peek(&r->in) == '\n')
-            return fail_at(r, begin, "the class does not end on its line");
+        if (wk_peek(&r->in) < 0) return fail_at(r, begin, "the class does not end");
         const size_t at = r->in.at;
         WK_TRY(read_character(r, &range.first));
         range.last = range.first;
         const bool is_range = wk_peek(&r->in) == '-' && r->in.at + 1 < r->in.text.size &&
-                              r->in.text.text[r->in.at + 1] != ']' &&
-                              r->in.text.text[r->in.at + 1] != '\n';
+                              r->in.text.text[r->in.at + 1] != ']';
         if (is_range) {
             r->in.at++;
             WK_TRY(read_character(r, &range.last));

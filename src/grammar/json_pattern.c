@@ -163,10 +163,20 @@ static wick_status add_named(reader *r, int letter) {
 }
 
 static wick_status read_hex(reader *r, size_t n, uint32_t *code) {
+    uint32_t low;
     if (!wk_accept_hex(&r->in, n, code)) return fail_format(r, "too few hexadecimal digits");
+    const size_t end = r->in.at;
+    if (*code >> 10 == 0xD800 >> 10 && wk_accept(&r->in, "\\u") && wk_accept_hex(&r->in, 4, &low) &&
+        low >> 10 == 0xDC00 >> 10) {
+        *code = 0x10000 + ((*code & 0x3FF) << 10 | (low & 0x3FF));
+        return WICK_OK;
+    }
+    r->in.at = end;
     if (*code >= 0xD800 && *code <= 0xDFFF) return fail_unsupported(r, "surrogates are");
     return WICK_OK;
 }
+
+static bool is_letter(int c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
 
 /* One character after the backslash. */
 static wick_status read_escape(reader *r, bool is_in_class, uint32_t *code) {
@@ -174,8 +184,7 @@ static wick_status read_escape(reader *r, bool is_in_class, uint32_t *code) {
     const int letter = wk_peek(&r->in);
     if (letter < 0) return fail_format(r, "it ends in a backslash");
     const char *const found = letter > 0 ? strchr(letters, letter) : NULL;
-    const bool is_word = (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
-                         (letter >= 'A' && letter <= 'Z');
+    const bool is_word = (letter >= '0' && letter <= '9') || is_letter(letter);
     r->in.at++;
     if (found) {
         *code = (unsigned char)values[found - letters];
@@ -183,6 +192,8 @@ static wick_status read_escape(reader *r, bool is_in_class, uint32_t *code) {
         return read_hex(r, 2, code);
     } else if (letter == 'u') {
         return read_hex(r, 4, code);
+    } else if (letter == 'c' && is_letter(wk_peek(&r->in))) {
+        *code = (uint32_t)r->in.text.text[r->in.at++] & 31;
     } else if (letter == 'b' && is_in_class) {
         *code = '\b';
     } else if (letter == '0' && !(wk_peek(&r->in) >= '0' && wk_peek(&r->in) <= '9')) {
@@ -226,7 +237,11 @@ static wick_status read_class(reader *r, wk_expr **out) {
         if (is_range) {
             r->in.at++;
             WK_TRY(read_set(r, true, &is_last_set, &range.last));
-            if (is_set || is_last_set) return fail_format(r, "a range needs two characters");
+            /* Beside \d and the like, '-' stands for itself (ECMA-262, annex B.1.2). */
+            if (is_set || is_last_set) WK_TRY(add_ranges(r, &(wk_code_range){'-', '-'}, 1));
+            if (is_set && !is_last_set)
+                WK_TRY(add_ranges(r, &(wk_code_range){range.last, range.last}, 1));
+            if (is_last_set) range.last = range.first;
         }
         if (!is_set && range.last < range.first)
             return fail_format(r, "the range ends before it begins");
@@ -240,8 +255,12 @@ static wick_status read_choice(reader *r, wk_expr **out);
 
 /* Begins after the opening bracket. */
 static wick_status read_group(reader *r, wk_expr **out) {
-    if (wk_peek(&r->in) == '?' && !wk_accept(&r->in, "?:"))
-        return fail_unsupported(r, "look-around and named groups are");
+    const size_t begin = r->in.at;
+    const bool has_name = wk_accept(&r->in, "?<") && is_letter(wk_peek(&r->in));
+    while (has_name && wk_peek(&r->in) >= 0 && !wk_accept(&r->in, ">")) r->in.at++;
+    if (!has_name) r->in.at = begin;
+    if (wk_peek(&r->in) == '?' && !has_name && !wk_accept(&r->in, "?:"))
+        return fail_unsupported(r, "look-around is");
     if (r->depth == MAX_DEPTH) return fail_format(r, "nested deeper than 100");
     r->depth++;
     WK_TRY(read_choice(r, out));

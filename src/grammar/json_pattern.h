@@ -17,4 +17,8 @@ wk_expr *wk_json_literal(wk_rules *rules, wk_str text);
  * than ^ and $ at the ends of the whole alternatives. WICK_ERR_FORMAT, WICK_ERR_UNSUPPORTED. */
 wick_status wk_json_pattern(wk_rules *rules, wk_str pattern, wk_expr **out, wick_error *err);
 
+/* Leaves of a pattern's strings some of those with least to most characters (most
+ * WK_REPEAT_FOREVER: any number). False: it found none, and the expression is spoilt. */
+bool wk_json_limit(wk_expr *pattern, uint32_t least, uint32_t most);
+
 #endif

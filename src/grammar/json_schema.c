@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* How deep schemas nest, how many there are when those that hold at once are written out. */
-enum { MAX_DEPTH = 200, MAX_COMPILED = 50000, MAX_KEYS = 10000 };
+enum { MAX_DEPTH = 200, MAX_COMPILED = 50000, MAX_KEYS = 10000, MAX_TAGGED = 1000 };
 
 wick_status wk_schema_fail(const wk_schema *s, wick_status status, const char *keyword,
                            const char *what) {
@@ -108,9 +108,18 @@ static wick_status compile_reference(wk_schema *s, const wk_json *reference, wk_
         rule = wk_rules_add(s->rules, reference->string);
         if (s->rules->failed || wk_map64_put(&s->targets, key, rule) != WICK_OK)
             return wk_fail_memory(s->err, 0, 0, "a JSON schema");
-        WK_TRY(wk_schema_compile(s, target, &body));
+        const wick_status status = wk_schema_compile(s, target, &body);
+        if (status == WICK_ERR_VALUE) {
+            body = wk_expr_list(s->rules, WK_EXPR_CHOICE);
+            if (wk_map64_put(&s->targets, key, UINT32_MAX) != WICK_OK)
+                return wk_fail_memory(s->err, 0, 0, "a JSON schema");
+        } else {
+            WK_TRY(status);
+        }
         s->rules->items[rule].body = body;
+        WK_TRY(status);
     }
+    if (rule == UINT32_MAX) return wk_schema_fail(s, WICK_ERR_VALUE, "$ref", "accepts nothing");
     *out = wk_expr_rule(s->rules, rule);
     return WICK_OK;
 }
@@ -121,6 +130,7 @@ static wick_status compile_reference(wk_schema *s, const wk_json *reference, wk_
 static wick_status compile_choice(wk_schema *s, const wk_json *schema, const char *keyword,
                                   wk_expr **out) {
     const wk_json *const list = wk_json_get(schema, keyword);
+    wick_status status = WICK_OK;
     wk_json *rest;
     unsigned groups;
     if (list->kind != WK_JSON_ARRAY || !list->child)
@@ -136,18 +146,22 @@ static wick_status compile_choice(wk_schema *s, const wk_json *schema, const cha
     WK_TRY(wk_schema_without(s, schema, keyword, &rest));
     WK_TRY(wk_schema_check_keywords(s, rest, &groups));
     *out = wk_expr_list(s->rules, WK_EXPR_CHOICE);
+    const bool is_alone = !(groups & ~(unsigned)WK_SCHEMA_NOTES);
+    wick_error *const err = s->err;
+    wick_error last = {0};
     for (const wk_json *item = list->child; item; item = item->next) {
         wk_json *both;
         wk_expr *one;
-        if (groups & ~(unsigned)WK_SCHEMA_NOTES) {
-            WK_TRY(wk_schema_merge(s, rest, item, &both));
-            WK_TRY(wk_schema_compile(s, both, &one));
-        } else {
-            WK_TRY(wk_schema_compile(s, item, &one));
-        }
-        wk_expr_add(*out, one);
+        last = (wick_error){0};
+        s->err = &last;
+        status = is_alone ? WICK_OK : wk_schema_merge(s, rest, item, &both);
+        if (status == WICK_OK) status = wk_schema_compile(s, is_alone ? item : both, &one);
+        s->err = err;
+        if (status == WICK_OK) wk_expr_add(*out, one);
+        if (status != WICK_OK && status != WICK_ERR_VALUE) return wk_pass_on(err, status, &last);
     }
-    return WICK_OK;
+    /* Those that accept nothing are left out. */
+    return s->rules->failed || (*out)->first ? WICK_OK : wk_pass_on(err, status, &last);
 }
 
 static wick_status compile_all(wk_schema *s, const wk_json *schema, wk_expr **out) {
@@ -197,26 +211,35 @@ static bool fits_type(const wk_json *value, const wk_json *type) {
     return false;
 }
 
-/* enum and const, or what is in both. Only a type may stand beside them. */
-static wick_status compile_constants(wk_schema *s, const wk_json *schema, unsigned groups,
-                                     wk_expr **out) {
+/* A text's length and a number, against the bounds; the other keywords are not asked. */
+static bool fits_bounds(const wk_json *value, const wk_json *schema) {
+    const bool is_text = value->kind == WK_JSON_STRING;
+    const wk_json *const least = wk_json_get(schema, is_text ? "minLength" : "minimum");
+    const wk_json *const most = wk_json_get(schema, is_text ? "maxLength" : "maximum");
+    if (!is_text && value->kind != WK_JSON_NUMBER) return true;
+    double size = is_text ? 0 : value->number;
+    for (size_t i = 0; is_text && i < value->string.size; i++)
+        size += (value->string.text[i] & 0xC0) != 0x80; /* characters, not bytes */
+    return (!least || least->kind != WK_JSON_NUMBER || size >= least->number) &&
+           (!most || most->kind != WK_JSON_NUMBER || size <= most->number);
+}
+
+/* enum and const, or what is in both. */
+static wick_status compile_constants(wk_schema *s, const wk_json *schema, wk_expr **out) {
     const wk_json *const constant = wk_json_get(schema, "const"),
                          *const list = wk_json_get(schema, "enum"),
                          *const type = wk_json_get(schema, "type");
-    const char *const keyword = constant ? "const" : "enum";
     if (list && list->kind != WK_JSON_ARRAY)
         return wk_schema_fail(s, WICK_ERR_FORMAT, "enum", "must be a list");
-    if (groups & ~(unsigned)(WK_SCHEMA_NOTES | WK_SCHEMA_GENERAL))
-        return wk_schema_fail(s, WICK_ERR_UNSUPPORTED, keyword,
-                              "beside other keywords than 'type' is not supported");
     *out = wk_expr_list(s->rules, WK_EXPR_CHOICE);
     for (const wk_json *value = list ? list->child : constant; value;
          value = list ? value->next : NULL) {
         const bool is_meant = !list || !constant || wk_json_is_equal(value, constant);
-        if (is_meant && fits_type(value, type)) wk_expr_add(*out, wk_schema_literal(s, value));
+        if (is_meant && fits_type(value, type) && fits_bounds(value, schema))
+            wk_expr_add(*out, wk_schema_literal(s, value));
     }
     if (*out && !(*out)->first && !s->rules->failed)
-        return wk_schema_fail(s, WICK_ERR_VALUE, keyword, "leaves no value");
+        return wk_schema_fail(s, WICK_ERR_VALUE, constant ? "const" : "enum", "leaves no value");
     return WICK_OK;
 }
 
@@ -294,7 +317,7 @@ static wick_status compile_object_schema(wk_schema *s, const wk_json *schema, wk
     if (wk_json_get(schema, "anyOf")) return compile_choice(s, schema, "anyOf", out);
     if (wk_json_get(schema, "oneOf")) return compile_choice(s, schema, "oneOf", out);
     if (wk_json_get(schema, "const") || wk_json_get(schema, "enum"))
-        return compile_constants(s, schema, groups, out);
+        return compile_constants(s, schema, out);
     return compile_types(s, schema, groups, out);
 }
 
@@ -309,9 +332,9 @@ wick_status wk_schema_compile(wk_schema *s, const wk_json *schema, wk_expr **out
         return wk_fail(s->err, WICK_ERR_FORMAT,
                        "the JSON schema: a schema must be an object, true or false");
     if (s->depth == MAX_DEPTH)
-        return wk_fail(s->err, WICK_ERR_VALUE, "the JSON schema nests too deeply");
+        return wk_fail(s->err, WICK_ERR_UNSUPPORTED, "the JSON schema nests too deeply");
     if (s->n_compiled++ == MAX_COMPILED)
-        return wk_fail(s->err, WICK_ERR_VALUE,
+        return wk_fail(s->err, WICK_ERR_UNSUPPORTED,
                        "the JSON schema is too large: it comes to more than %d schemas",
                        MAX_COMPILED);
     s->depth++;
@@ -320,7 +343,7 @@ wick_status wk_schema_compile(wk_schema *s, const wk_json *schema, wk_expr **out
     return status;
 }
 
-/* What the reader of JSON lets through, or would take long. */
+/* What the reader of JSON lets through, or would take long; and the tags of alternatives. */
 static wick_status check_text(const wk_schema *s, const wk_json *value) {
     if (value->kind == WK_JSON_NUMBER && !isfinite(value->number))
         return wk_fail(s->err, WICK_ERR_FORMAT,
@@ -329,6 +352,8 @@ static wick_status check_text(const wk_schema *s, const wk_json *value) {
         return wk_fail(s->err, WICK_ERR_UNSUPPORTED,
                        "the JSON schema: an object of more than %d keys is not supported",
                        MAX_KEYS);
+    const wk_json *const alternatives = wk_json_get(value, "oneOf");
+    if (alternatives && alternatives->count <= MAX_TAGGED) wk_schema_mark_tags(s, alternatives);
     for (const wk_json *item = value->child; item; item = item->next) WK_TRY(check_text(s, item));
     return WICK_OK;
 }

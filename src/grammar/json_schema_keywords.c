@@ -3,6 +3,7 @@
 #include "grammar/json_schema_state.h"
 
 #include "core/compiler.h"
+#include "core/cursor.h"
 
 #include <string.h>
 
@@ -12,26 +13,17 @@ enum { MAX_EXPANDED = 200 }; /* references to references */
 
 static const struct {
     const char *name;
-    unsigned group;
+    unsigned group; /* 0: narrows what is valid, in a way that no grammar here does */
 } keywords[] = {
-    {"$schema", WK_SCHEMA_NOTES},
-    {"$id", WK_SCHEMA_NOTES},
-    {"id", WK_SCHEMA_NOTES},
-    {"$comment", WK_SCHEMA_NOTES},
-    {"$defs", WK_SCHEMA_NOTES},
-    {"definitions", WK_SCHEMA_NOTES},
-    {"title", WK_SCHEMA_NOTES},
-    {"description", WK_SCHEMA_NOTES},
-    {"default", WK_SCHEMA_NOTES},
-    {"example", WK_SCHEMA_NOTES},
-    {"examples", WK_SCHEMA_NOTES},
-    {"deprecated", WK_SCHEMA_NOTES},
-    {"readOnly", WK_SCHEMA_NOTES},
-    {"writeOnly", WK_SCHEMA_NOTES},
-    {"contentEncoding", WK_SCHEMA_NOTES},
-    {"contentMediaType", WK_SCHEMA_NOTES},
-    {"discriminator", WK_SCHEMA_NOTES}, /* of OpenAPI, as is the next one */
-    {"nullable", WK_SCHEMA_NOTES},      /* allows null besides: no schema has to make use of it */
+    {"not", 0},
+    {"if", 0},
+    {"contains", 0},
+    {"dependencies", 0},
+    {"dependentRequired", 0},
+    {"dependentSchemas", 0},
+    {"unevaluatedItems", 0},
+    {"$dynamicRef", 0},
+    {"$recursiveRef", 0},
     {"type", WK_SCHEMA_GENERAL},
     {"enum", WK_SCHEMA_GENERAL},
     {"const", WK_SCHEMA_GENERAL},
@@ -49,25 +41,23 @@ static const struct {
     {"exclusiveMaximum", WK_SCHEMA_OF_NUMBERS},
     {"items", WK_SCHEMA_OF_ARRAYS},
     {"prefixItems", WK_SCHEMA_OF_ARRAYS},
+    {"additionalItems", WK_SCHEMA_OF_ARRAYS},
     {"minItems", WK_SCHEMA_OF_ARRAYS},
     {"maxItems", WK_SCHEMA_OF_ARRAYS},
     {"properties", WK_SCHEMA_OF_OBJECTS},
     {"required", WK_SCHEMA_OF_OBJECTS},
     {"additionalProperties", WK_SCHEMA_OF_OBJECTS},
     {"patternProperties", WK_SCHEMA_OF_OBJECTS},
+    {"propertyNames", WK_SCHEMA_OF_OBJECTS},
+    {"minProperties", WK_SCHEMA_OF_OBJECTS},
 };
 
-/* Known ones that do nothing as they are given: "uniqueItems": false. */
-static bool has_no_effect(const wk_json *item) {
-    return wk_str_is(item->key, "uniqueItems") && item->kind == WK_JSON_BOOL && !item->boolean;
-}
-
-/* 0: there is no such keyword. */
+/* Unknown keywords are annotations (JSON Schema Core, section 6.5), and so are treated
+ * those that would ask for counting or comparing: uniqueItems, multipleOf, maxProperties. */
 static unsigned group_of(const wk_json *item) {
     for (size_t i = 0; i < WK_COUNT(keywords); i++)
         if (wk_str_is(item->key, keywords[i].name)) return keywords[i].group;
-    const bool is_private = item->key.size > 2 && memcmp(item->key.text, "x-", 2) == 0;
-    return is_private || has_no_effect(item) ? WK_SCHEMA_NOTES : 0;
+    return WK_SCHEMA_NOTES;
 }
 
 wick_status wk_schema_check_keywords(const wk_schema *s, const wk_json *schema, unsigned *groups) {
@@ -111,6 +101,23 @@ static const wk_json *find_step(const wk_json *at, wk_str step) {
     return item;
 }
 
+static wick_status fail_memory(const wk_schema *s) {
+    return wk_fail_memory(s->err, sizeof(wk_json), 0, "a JSON schema");
+}
+
+/* A pointer stands in a URI: "%20" is a space (RFC 6901, section 6). */
+static bool decode_percent(const wk_schema *s, wk_str text, wk_str *out) {
+    char *const copy = wk_arena_array(s->rules->arena, text.size, 1);
+    wk_cursor in = {.text = text};
+    *out = (wk_str){copy, 0};
+    while (copy && in.at < text.size) {
+        uint32_t code = (unsigned char)text.text[in.at++];
+        if (code == '%') (void)wk_accept_hex(&in, 2, &code);
+        copy[out->size++] = (char)code;
+    }
+    return copy != NULL;
+}
+
 wick_status wk_schema_find(const wk_schema *s, wk_str reference, const wk_json **out) {
     const wk_shown shown = wk_str_show(reference);
     const bool is_local = reference.size > 0 && reference.text[0] == '#' &&
@@ -120,11 +127,13 @@ wick_status wk_schema_find(const wk_schema *s, wk_str reference, const wk_json *
                        "the JSON schema: the reference '%s' is not supported, only those that "
                        "begin with '#/' are",
                        shown.text);
+    wk_str path;
+    if (!decode_percent(s, reference, &path)) return fail_memory(s);
     const wk_json *at = s->root;
-    for (size_t i = 1; i < reference.size && at;) {
+    for (size_t i = 1; i < path.size && at;) {
         const size_t begin = ++i;
-        while (i < reference.size && reference.text[i] != '/') i++;
-        at = find_step(at, (wk_str){reference.text + begin, i - begin});
+        while (i < path.size && path.text[i] != '/') i++;
+        at = find_step(at, (wk_str){path.text + begin, i - begin});
     }
     *out = at;
     return at ? WICK_OK
@@ -133,10 +142,6 @@ wick_status wk_schema_find(const wk_schema *s, wk_str reference, const wk_json *
 }
 
 /* --- Copies --- */
-
-static wick_status fail_memory(const wk_schema *s) {
-    return wk_fail_memory(s->err, sizeof(wk_json), 0, "a JSON schema");
-}
 
 /* Appends a copy of item, without what follows it; its children are shared. NULL: no memory. */
 static wk_json *append(wk_schema *s, wk_json *list, const wk_json *item) {
@@ -190,7 +195,7 @@ bool wk_json_is_equal(const wk_json *a, const wk_json *b) {
     return true;
 }
 
-static wk_json *find(wk_json *object, wk_str key) {
+static wk_json *find(const wk_json *object, wk_str key) {
     wk_json *item = object->child;
     while (item && !wk_str_equal(item->key, key)) item = item->next;
     return item;
@@ -202,9 +207,9 @@ static wick_status join(wk_schema *s, wk_json *a, const wk_json *b) {
     wk_json *const list = make(s, WK_JSON_ARRAY, wk_str_of("allOf"));
     if (!both || !list || !append(s, list, a) || !append(s, list, b)) return fail_memory(s);
     if (!append(s, both, list)) return fail_memory(s);
-    wk_json *const next = a->next;
+    both->is_read = a->is_read || b->is_read;
+    both->next = a->next;
     *a = *both;
-    a->next = next;
     return WICK_OK;
 }
 
@@ -264,6 +269,20 @@ static wick_status join_types(wk_schema *s, wk_json *a, const wk_json *b) {
     return WICK_OK;
 }
 
+/* What is in both lists. */
+static wick_status join_constants(wk_schema *s, wk_json *a, const wk_json *b) {
+    wk_json *const both = make(s, WK_JSON_ARRAY, a->key);
+    if (!both) return fail_memory(s);
+    for (const wk_json *item = a->child; item; item = item->next) {
+        const wk_json *other = b->child;
+        while (other && !wk_json_is_equal(item, other)) other = other->next;
+        if (other && !append(s, both, item)) return fail_memory(s);
+    }
+    both->next = a->next;
+    *a = *both;
+    return WICK_OK;
+}
+
 /* The stricter of two bounds. */
 static void join_bounds(wk_json *a, const wk_json *b, bool is_least) {
     if (is_least ? b->number <= a->number : b->number >= a->number) return;
@@ -274,14 +293,14 @@ static void join_bounds(wk_json *a, const wk_json *b, bool is_least) {
 
 /* Two values of one keyword. */
 static wick_status join_keyword(wk_schema *s, wk_json *a, const wk_json *b) {
-    static const char *const least[] = {"minimum", "exclusiveMinimum", "minLength", "minItems"};
-    static const char *const most[] = {"maximum", "exclusiveMaximum", "maxLength", "maxItems"};
-    const bool are_numbers = a->kind == WK_JSON_NUMBER && b->kind == WK_JSON_NUMBER;
+    const char *const key = a->key.text;
+    const bool is_exclusive = a->key.size > 9 && memcmp(key, "exclusiveM", 10) == 0;
+    const char *const bound = is_exclusive                     ? key + 10
+                              : a->key.size > 2 && *key == 'm' ? key + 1
+                                                               : "";
     if (wk_json_is_equal(a, b)) return WICK_OK;
-    for (size_t i = 0; i < WK_COUNT(least) && are_numbers; i++) {
-        const bool is_least = wk_str_is(a->key, least[i]);
-        if (!is_least && !wk_str_is(a->key, most[i])) continue;
-        join_bounds(a, b, is_least);
+    if (a->kind == WK_JSON_NUMBER && b->kind == WK_JSON_NUMBER && *bound != '\0') {
+        join_bounds(a, b, *bound == 'i'); /* minimum, minLength, ...; maximum, ... */
         return WICK_OK;
     }
     if (wk_str_is(a->key, "properties")) return join_properties(s, a, b);
@@ -289,6 +308,10 @@ static wick_status join_keyword(wk_schema *s, wk_json *a, const wk_json *b) {
     if (wk_str_is(a->key, "allOf")) return join_lists(s, a, b);
     if (wk_str_is(a->key, "type")) return join_types(s, a, b);
     if (wk_str_is(a->key, "items")) return join(s, a, b);
+    if (wk_str_is(a->key, "enum")) return join_constants(s, a, b);
+    if (wk_str_is(a->key, "const"))
+        return wk_schema_fail(s, WICK_ERR_VALUE, "const", "leaves no value");
+    if (wk_str_is(a->key, "format")) return WICK_OK;
     return wk_schema_fail(s, WICK_ERR_UNSUPPORTED, wk_str_show(a->key).text,
                           "in two schemas that have to hold at once is not supported");
 }
@@ -299,11 +322,8 @@ static bool closes(const wk_json *a, const wk_json *b) {
                                                                               a, "properties");
     const wk_json *const properties = wk_json_get(b, "properties");
     if (!others || (others->kind == WK_JSON_BOOL && others->boolean)) return false;
-    for (const wk_json *item = properties ? properties->child : NULL; item; item = item->next) {
-        const wk_json *known = own ? own->child : NULL;
-        while (known && !wk_str_equal(known->key, item->key)) known = known->next;
-        if (!known) return true;
-    }
+    for (const wk_json *item = properties ? properties->child : NULL; item; item = item->next)
+        if (!own || !find(own, item->key)) return true;
     return false;
 }
 
@@ -317,12 +337,12 @@ static wick_status expand(wk_schema *s, const wk_json **schema) {
     WK_TRY(wk_schema_find(s, reference->string, &target));
     WK_TRY(wk_schema_without(s, *schema, "$ref", &rest));
     if (s->depth >= MAX_EXPANDED)
-        return wk_schema_fail(s, WICK_ERR_VALUE, "$ref", "leads to itself");
+        return wk_schema_fail(s, WICK_ERR_UNSUPPORTED, "$ref", "leads to itself");
     s->depth++;
-    WK_TRY(wk_schema_merge(s, rest, target, &all));
+    const wick_status status = wk_schema_merge(s, rest, target, &all);
     s->depth--;
-    *schema = all;
-    return WICK_OK;
+    if (status == WICK_OK) *schema = all;
+    return status;
 }
 
 wick_status wk_schema_merge(wk_schema *s, const wk_json *a, const wk_json *b, wk_json **out) {
@@ -353,7 +373,7 @@ wick_status wk_schema_merge(wk_schema *s, const wk_json *a, const wk_json *b, wk
 
 /* The schema that a chain of references leads to; NULL: none, or more than 16 references. */
 static const wk_json *resolve(const wk_schema *s, const wk_json *schema) {
-    const wk_schema quiet = {.root = s->root};
+    const wk_schema quiet = {.root = s->root, .rules = s->rules};
     for (int i = 0; i < 16; i++) {
         const wk_json *const reference = wk_json_get(schema, "$ref");
         if (!reference || reference->kind != WK_JSON_STRING) return schema;
@@ -388,33 +408,51 @@ static bool have_other_types(const wk_json *a, const wk_json *b) {
     return true;
 }
 
-static bool is_required(const wk_json *schema, wk_str name) {
-    const wk_json *const required = wk_json_get(schema, "required");
-    for (const wk_json *item = required ? required->child : NULL; item; item = item->next)
-        if (item->kind == WK_JSON_STRING && wk_str_equal(item->string, name)) return true;
-    return false;
-}
-
 /* Nothing but an object; without a type, that is what properties say. */
 static bool is_object(const wk_json *schema) {
     const wk_json *const type = wk_json_get(schema, "type");
     return !type || (type->kind == WK_JSON_STRING && wk_str_is(type->string, "object"));
 }
 
-/* Both are objects, with a property whose values distinguish them. */
+/* Both are objects, with a property whose values distinguish them. It need not be required: from
+ * now on it is (is_read), so that what is generated always has it. */
 static bool have_other_tags(const wk_json *a, const wk_json *b) {
-    if (!is_object(a) || !is_object(b)) return false;
     const wk_json *const x = wk_json_get(a, "properties"), *const y = wk_json_get(b, "properties");
-    for (const wk_json *i = x ? x->child : NULL; i; i = i->next) {
-        if (!is_required(a, i->key) || !is_required(b, i->key)) continue;
-        for (const wk_json *k = y ? y->child : NULL; k; k = k->next)
-            if (wk_str_equal(i->key, k->key) && have_other_constants(i, k)) return true;
+    for (wk_json *i = x ? x->child : NULL; i; i = i->next) {
+        wk_json *const k = y ? find(y, i->key) : NULL;
+        if (!k || !have_other_constants(i, k)) continue;
+        i->is_read = k->is_read = true;
+        return true;
     }
     return false;
+}
+
+/* Whether a requires a name that b forbids. */
+static bool requires_other(const wk_json *a, const wk_json *b) {
+    const wk_json *const required = wk_json_get(a, "required");
+    const wk_json *const properties = wk_json_get(b, "properties");
+    for (const wk_json *item = required ? required->child : NULL; item; item = item->next)
+        if (item->kind == WK_JSON_STRING && (!properties || !find(properties, item->string)))
+            return true;
+    return false;
+}
+
+static bool is_closed(const wk_json *schema) {
+    const wk_json *const others = wk_json_get(schema, "additionalProperties");
+    return others && others->kind == WK_JSON_BOOL && !others->boolean &&
+           !wk_json_get(schema, "patternProperties");
 }
 
 bool wk_schema_are_disjoint(const wk_schema *s, const wk_json *a, const wk_json *b) {
     const wk_json *const x = resolve(s, a), *const y = resolve(s, b);
     if (!x || !y) return false;
-    return have_other_types(x, y) || have_other_constants(x, y) || have_other_tags(x, y);
+    if (have_other_types(x, y) || have_other_constants(x, y)) return true;
+    return is_object(x) && is_object(y) &&
+           (have_other_tags(x, y) || (is_closed(x) && requires_other(y, x)) ||
+            (is_closed(y) && requires_other(x, y)));
+}
+
+void wk_schema_mark_tags(const wk_schema *s, const wk_json *list) {
+    for (const wk_json *a = list->child; a; a = a->next)
+        for (const wk_json *b = a->next; b; b = b->next) (void)wk_schema_are_disjoint(s, a, b);
 }

@@ -20,6 +20,7 @@ typedef struct object_parts {
     bool has_others;       /* members of other names may follow */
     const wk_json *others; /* their schema; NULL: any value */
     wk_str pattern;        /* that their names match; text NULL: any */
+    const wk_json *names;  /* the schema of their names; NULL: any */
 } object_parts;
 
 /* --- Reading --- */
@@ -52,7 +53,8 @@ static wick_status read_properties(const wk_schema *s, const wk_json *schema, ob
     if (!o->members) return wk_fail_memory(s->err, most * sizeof *o->members, 0, "a JSON schema");
     for (const wk_json *item = properties ? properties->child : NULL; item; item = item->next) {
         member *const known = find_member(o, item->key);
-        *(known ? known : &o->members[o->n++]) = (member){.name = item->key, .schema = item};
+        *(known ? known : &o->members[o->n++]) =
+            (member){.name = item->key, .schema = item, .is_required = item->is_read};
     }
     return WICK_OK;
 }
@@ -96,6 +98,23 @@ static wick_status read_required(const wk_schema *s, const wk_json *schema, obje
             return wk_schema_fail(s, WICK_ERR_VALUE, "required", "names what must not be there");
         known->is_required = true;
     }
+    return WICK_OK;
+}
+
+/* propertyNames beside members that are known: there are no others. A type alone changes nothing.
+ */
+static wick_status read_names(wk_schema *s, const wk_json *schema, object_parts *o) {
+    const wk_json *const names = wk_json_get(schema, "propertyNames");
+    wk_json *rest, *const type = wk_arena_array(s->rules->arena, 1, sizeof *type);
+    if (!type) return wk_fail_memory(s->err, sizeof *type, 0, "a JSON schema");
+    if (!names || names->kind != WK_JSON_OBJECT) return WICK_OK;
+    WK_TRY(wk_schema_without(s, names, "type", &rest));
+    if (!rest->child) return WICK_OK;
+    *type =
+        (wk_json){.kind = WK_JSON_STRING, .key = wk_str_of("type"), .string = wk_str_of("string")};
+    wk_json_append(rest, type);
+    o->names = rest;
+    if (o->n > 0) o->has_others = false;
     return WICK_OK;
 }
 
@@ -153,8 +172,14 @@ static wk_expr *other_names(wk_schema *s, const wk_str *names, size_t n, size_t 
     return choice;
 }
 
+/* Between quotation marks. */
 static wick_status compile_other_name(wk_schema *s, const object_parts *o, wk_expr **out) {
-    if (o->pattern.text) return wk_json_pattern(s->rules, o->pattern, out, s->err);
+    if (o->names) return wk_schema_compile(s, o->names, out);
+    if (o->pattern.text) {
+        WK_TRY(wk_json_pattern(s->rules, o->pattern, out, s->err));
+        *out = wk_schema_quoted(s, *out);
+        return WICK_OK;
+    }
     wk_str *const names = wk_arena_array(s->rules->arena, o->n, sizeof *names);
     if (!names) return wk_fail_memory(s->err, o->n * sizeof *names, 0, "a JSON schema");
     for (size_t i = 0; i < o->n; i++) {
@@ -163,21 +188,21 @@ static wick_status compile_other_name(wk_schema *s, const object_parts *o, wk_ex
             return wk_schema_fail(s, WICK_ERR_UNSUPPORTED, "additionalProperties",
                                   "beside names of more than 500 bytes is not supported");
     }
-    *out = other_names(s, names, o->n, 0);
+    *out = wk_schema_quoted(s, other_names(s, names, o->n, 0));
     return WICK_OK;
 }
 
 /* --- Members --- */
 
-/* A rule: "name": value, and the space after it. */
+/* A rule: the name, a colon, the value and the space after it. */
 static wick_status add_member(wk_schema *s, wk_expr *name, const wk_json *schema, uint32_t *rule) {
     wk_expr *value;
-    *rule = wk_rules_add(s->rules, wk_str_of("member"));
     WK_TRY(wk_schema_compile(s, schema, &value));
-    wk_expr *const parts[] = {
-        wk_expr_word(s->rules, "\""),         name,  wk_expr_word(s->rules, "\":"),
-        wk_schema_shared(s, WK_SCHEMA_SPACE), value, wk_schema_shared(s, WK_SCHEMA_SPACE)};
+    wk_expr *const parts[] = {name, wk_expr_word(s->rules, ":"),
+                              wk_schema_shared(s, WK_SCHEMA_SPACE), value,
+                              wk_schema_shared(s, WK_SCHEMA_SPACE)};
     wk_expr *const body = wk_schema_sequence(s, parts, WK_COUNT(parts));
+    *rule = wk_rules_add(s->rules, wk_str_of("member"));
     if (!s->rules->failed) s->rules->items[*rule].body = body;
     return WICK_OK;
 }
@@ -196,7 +221,7 @@ static wk_expr *pair(wk_schema *s, wk_expr *a, wk_expr *b) {
 /* The members of an object in order, with commas between those that are there; from the last to the
  * first. tail: the rule for what may follow where something stands before. */
 static wick_status compile_members(wk_schema *s, const member *members, size_t n,
-                                   const uint32_t *other, wk_expr **out) {
+                                   const uint32_t *other, bool may_be_empty, wk_expr **out) {
     wk_rules *const rules = s->rules;
     uint32_t tail = wk_rules_add(rules, wk_str_of("members"));
     wk_expr *body = other ? wk_expr_repeat(rules, behind_comma(s, *other), 0, WK_REPEAT_FOREVER)
@@ -204,10 +229,11 @@ static wick_status compile_members(wk_schema *s, const member *members, size_t n
     if (!rules->failed) rules->items[tail].body = body;
     wk_expr *first = wk_expr_list(rules, WK_EXPR_CHOICE); /* what there is from member i on */
     if (other) wk_expr_add(first, pair(s, wk_expr_rule(rules, *other), wk_expr_rule(rules, tail)));
-    wk_expr_add(first, wk_expr_list(rules, WK_EXPR_SEQUENCE));
+    if (may_be_empty) wk_expr_add(first, wk_expr_list(rules, WK_EXPR_SEQUENCE));
     for (size_t i = n; i-- > 0;) {
         uint32_t rule;
-        WK_TRY(add_member(s, wk_json_literal(rules, members[i].name), members[i].schema, &rule));
+        WK_TRY(add_member(s, wk_schema_quoted(s, wk_json_literal(rules, members[i].name)),
+                          members[i].schema, &rule));
         wk_expr *const is_first = pair(s, wk_expr_rule(rules, rule), wk_expr_rule(rules, tail));
         if (members[i].is_required) first = wk_expr_list(rules, WK_EXPR_CHOICE);
         wk_expr_add(first, is_first);
@@ -223,19 +249,23 @@ static wick_status compile_members(wk_schema *s, const member *members, size_t n
 
 wick_status wk_schema_object(wk_schema *s, const wk_json *schema, wk_expr **out) {
     object_parts o = {.n = 0};
+    uint32_t other = 0, n_least = 0;
     WK_TRY(read_properties(s, schema, &o));
     WK_TRY(read_others(s, schema, &o));
     WK_TRY(read_required(s, schema, &o));
+    WK_TRY(read_names(s, schema, &o));
+    WK_TRY(wk_schema_count(s, schema, "minProperties", &n_least));
     member *const kept = wk_arena_array(s->rules->arena, o.n, sizeof *kept);
     if (!kept) return wk_fail_memory(s->err, o.n * sizeof *kept, 0, "a JSON schema");
     const size_t n = drop_false(&o, kept);
-    uint32_t other = 0;
+    if (n_least > 0 && n == 0 && !o.has_others)
+        return wk_schema_fail(s, WICK_ERR_VALUE, "minProperties", "is more than there can be");
     wk_expr *name, *members = NULL;
     if (o.has_others) {
         WK_TRY(compile_other_name(s, &o, &name));
         WK_TRY(add_member(s, name, o.others, &other));
     }
-    WK_TRY(compile_members(s, kept, n, o.has_others ? &other : NULL, &members));
+    WK_TRY(compile_members(s, kept, n, o.has_others ? &other : NULL, n_least == 0, &members));
     wk_expr *const parts[] = {wk_expr_word(s->rules, "{"), wk_schema_shared(s, WK_SCHEMA_SPACE),
                               members, wk_expr_word(s->rules, "}")};
     *out = wk_schema_sequence(s, parts, WK_COUNT(parts));

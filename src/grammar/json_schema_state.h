@@ -29,7 +29,7 @@ typedef struct wk_schema {
 
 /* The groups that keywords come in: what a value has to be for them to mean anything. */
 enum {
-    WK_SCHEMA_NOTES = 1, /* says nothing about values */
+    WK_SCHEMA_NOTES = 1, /* says nothing about values, or nothing that is enforced */
     WK_SCHEMA_OF_STRINGS = 2,
     WK_SCHEMA_OF_NUMBERS = 4,
     WK_SCHEMA_OF_ARRAYS = 8,
@@ -38,7 +38,7 @@ enum {
 };
 
 /* json_schema.c */
-/* NULL or true: any value. */
+/* NULL or true: any value. WICK_ERR_VALUE: nothing is accepted. */
 wick_status wk_schema_compile(wk_schema *s, const wk_json *schema, wk_expr **out);
 wk_expr *wk_schema_shared(wk_schema *s, wk_schema_rule rule);
 wick_status wk_schema_fail(const wk_schema *s, wick_status status, const char *keyword,
@@ -57,8 +57,11 @@ wick_status wk_schema_merge(wk_schema *s, const wk_json *a, const wk_json *b, wk
 /* A copy without a keyword, and without those that say nothing about values. */
 wick_status wk_schema_without(wk_schema *s, const wk_json *schema, const char *keyword,
                               wk_json **out);
-/* Whether it is certain that no value is accepted by both. */
+/* Whether it is certain that no generated value is accepted by both: properties whose constants
+ * distinguish them are marked (is_read) as required. */
 bool wk_schema_are_disjoint(const wk_schema *s, const wk_json *a, const wk_json *b);
+/* The same for each pair of a list; before anything is compiled. */
+void wk_schema_mark_tags(const wk_schema *s, const wk_json *list);
 bool wk_json_is_equal(const wk_json *a, const wk_json *b);
 
 /* json_schema_types.c: values of one type. */
@@ -67,6 +70,7 @@ wick_status wk_schema_number(wk_schema *s, const wk_json *schema, bool is_intege
 wick_status wk_schema_array(wk_schema *s, const wk_json *schema, wk_expr **out);
 /* One value, its members in this order. */
 wk_expr *wk_schema_literal(wk_schema *s, const wk_json *value);
+wk_expr *wk_schema_quoted(wk_schema *s, wk_expr *content);
 wk_expr *wk_schema_sequence(wk_schema *s, wk_expr *const *parts, size_t n);
 
 /* json_schema_object.c */

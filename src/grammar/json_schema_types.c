@@ -14,7 +14,7 @@ wk_expr *wk_schema_sequence(wk_schema *s, wk_expr *const *parts, size_t n) {
     return sequence;
 }
 
-static wk_expr *quoted(wk_schema *s, wk_expr *content) {
+wk_expr *wk_schema_quoted(wk_schema *s, wk_expr *content) {
     wk_expr *const parts[] = {wk_expr_word(s->rules, "\""), content, wk_expr_word(s->rules, "\"")};
     return wk_schema_sequence(s, parts, WK_COUNT(parts));
 }
@@ -46,39 +46,39 @@ static const struct {
     {"uri", "^[a-z][a-z0-9+-]{0,9}://" HOST "(/[A-Za-z0-9._~-]{0,40}){0,10}$"},
 };
 
-static wick_status compile_format(wk_schema *s, const wk_json *format, wk_expr **out) {
-    if (format->kind != WK_JSON_STRING)
-        return wk_schema_fail(s, WICK_ERR_FORMAT, "format", "must be a text");
+/* NULL: none that is known; others are annotations. */
+static const char *pattern_of_format(wk_str format) {
     for (size_t i = 0; i < WK_COUNT(formats); i++)
-        if (wk_str_is(format->string, formats[i].name))
-            return wk_json_pattern(s->rules, wk_str_of(formats[i].pattern), out, s->err);
-    return wk_fail(s->err, WICK_ERR_UNSUPPORTED,
-                   "the JSON schema: the format '%s' is not supported",
-                   wk_str_show(format->string).text);
+        if (wk_str_is(format, formats[i].name)) return formats[i].pattern;
+    return NULL;
 }
 
+/* A pattern goes before a format; a format that cannot be held to a length, after it. */
 wick_status wk_schema_string(wk_schema *s, const wk_json *schema, wk_expr **out) {
     const wk_json *const pattern = wk_json_get(schema, "pattern"), *const format = wk_json_get(
                                                                        schema, "format");
-    const bool has_length = wk_json_get(schema, "minLength") || wk_json_get(schema, "maxLength");
     uint32_t least = 0, most = WK_REPEAT_FOREVER;
-    wk_expr *content;
-    if ((pattern != NULL) + (format != NULL) + has_length > 1)
-        return wk_schema_fail(s, WICK_ERR_UNSUPPORTED, pattern ? "pattern" : "format",
-                              "together with another restriction of a string is not supported");
+    const char *known = NULL;
+    wk_expr *content = NULL;
     if (pattern && pattern->kind != WK_JSON_STRING)
         return wk_schema_fail(s, WICK_ERR_FORMAT, "pattern", "must be a text");
+    if (format && format->kind != WK_JSON_STRING)
+        return wk_schema_fail(s, WICK_ERR_FORMAT, "format", "must be a text");
     WK_TRY(wk_schema_count(s, schema, "minLength", &least));
     WK_TRY(wk_schema_count(s, schema, "maxLength", &most));
     if (least > most)
         return wk_schema_fail(s, WICK_ERR_VALUE, "maxLength", "is less than 'minLength'");
-    if (pattern)
-        WK_TRY(wk_json_pattern(s->rules, pattern->string, &content, s->err));
-    else if (format)
-        WK_TRY(compile_format(s, format, &content));
-    else
-        content = wk_expr_repeat(s->rules, wk_json_character(s->rules), least, most);
-    *out = quoted(s, content);
+    if (format && !pattern) known = pattern_of_format(format->string);
+    if (pattern || known) {
+        WK_TRY(wk_json_pattern(s->rules, pattern ? pattern->string : wk_str_of(known), &content,
+                               s->err));
+        if (content && !wk_json_limit(content, least, most)) content = NULL;
+        if (!content && pattern && !s->rules->failed)
+            return wk_schema_fail(s, WICK_ERR_UNSUPPORTED, "pattern",
+                                  "cannot be held to 'minLength' and 'maxLength'");
+    }
+    if (!content) content = wk_expr_repeat(s->rules, wk_json_character(s->rules), least, most);
+    *out = wk_schema_quoted(s, content);
     return WICK_OK;
 }
 
@@ -147,7 +147,7 @@ static wick_status read_array(const wk_schema *s, const wk_json *schema, array_p
     a->items = wk_json_get(schema, "items");
     if (!prefix && a->items && a->items->kind == WK_JSON_ARRAY) { /* up to draft 2019-09 */
         prefix = a->items;
-        a->items = NULL;
+        a->items = wk_json_get(schema, "additionalItems");
     }
     if (prefix && (prefix->kind != WK_JSON_ARRAY || prefix->count > 256))
         return wk_schema_fail(s, WICK_ERR_FORMAT, "prefixItems", "must be a list of 256 at most");
@@ -236,7 +236,7 @@ static wk_expr *list_literal(wk_schema *s, const wk_json *value) {
     for (const wk_json *item = value->child; item; item = item->next) {
         if (item != value->child) add_sign(s, list, ",");
         if (is_object) {
-            wk_expr_add(list, quoted(s, wk_json_literal(s->rules, item->key)));
+            wk_expr_add(list, wk_schema_quoted(s, wk_json_literal(s->rules, item->key)));
             add_sign(s, list, ":");
         }
         wk_expr_add(list, wk_schema_literal(s, item));
@@ -251,7 +251,7 @@ wk_expr *wk_schema_literal(wk_schema *s, const wk_json *value) {
     case WK_JSON_NULL: return wk_expr_word(s->rules, "null");
     case WK_JSON_BOOL: return wk_expr_word(s->rules, value->boolean ? "true" : "false");
     case WK_JSON_NUMBER: return number_literal(s, value);
-    case WK_JSON_STRING: return quoted(s, wk_json_literal(s->rules, value->string));
+    case WK_JSON_STRING: return wk_schema_quoted(s, wk_json_literal(s->rules, value->string));
     case WK_JSON_ARRAY:
     case WK_JSON_OBJECT: break;
     }
