@@ -3,7 +3,6 @@
 
 #include "source/file.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +34,7 @@ static void write_sizes(wk_strbuf *to, const wk_gguf *gguf) {
     char text[32] = "";
     const char *const type = wick_dtype_name(main_type(gguf, &n_parameters));
     for (size_t i = 0; type[i] != '\0' && i + 1 < sizeof text; i++)
-        text[i] = (char)toupper((unsigned char)type[i]);
+        text[i] = (char)(type[i] >= 'a' && type[i] <= 'z' ? type[i] - 'a' + 'A' : type[i]);
     wk_write_put(to, "quantization_level", text);
     double size = (double)n_parameters / 1000;
     size_t unit = 0;
