@@ -201,7 +201,7 @@ static bool go(const entry *e, wick_tensor *p, wick_tensor *direction, double ra
 static bool step_sgd(const wick_optimizer_desc *d, const entry *e, wick_tensor *p, wick_tensor *g,
                      double rate) {
     if (d->weight_decay > 0) g = blend(g, 1, p, d->weight_decay);
-    wick_tensor *const v = e->state[0];
+    wick_tensor *const v = d->momentum > 0 ? e->state[0] : NULL; /* else a master, or none */
     if (!v) return go(e, p, g, rate);
     if (!set(v, e->steps == 0 ? g : wick_add(wick_affine(v, d->momentum, 0), g))) return false;
     return go(e, p, d->nesterov ? blend(g, 1, v, d->momentum) : v, rate);

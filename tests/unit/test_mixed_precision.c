@@ -136,6 +136,23 @@ static void masters(void **state) {
     wick_scope_end(scope);
 }
 
+/* Without momentum the only state of a parameter is its master. */
+static void master_of_plain_sgd(void **state) {
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *p = wick_full(device, WICK_BF16, WICK_SHAPE(1), 10);
+    wick_tensor *g = wick_full(device, WICK_F32, WICK_SHAPE(1), 2);
+    wick_optimizer *optimizer;
+    const wick_optimizer_desc desc = {.kind = WICK_OPTIMIZER_SGD, .masters = true};
+    assert_int_equal(wick_optimizer_make(&desc, &p, NULL, 1, &optimizer), WICK_OK);
+    for (double want = 9; want > 6; want--) {
+        assert_int_equal(wick_optimizer_step(optimizer, &g, 0.5), WICK_OK);
+        assert_close(p, &want, 0);
+    }
+    wick_optimizer_free(optimizer);
+    wick_scope_end(scope);
+}
+
 /* They are states, by name; a parameter of f32 has none. */
 static void master_states(void **state) {
     wick_device *const device = device_of(state);
@@ -228,7 +245,8 @@ static void updates(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(schedules), TEST(masters), TEST(master_states), TEST(scaled_losses), TEST(updates),
+        TEST(schedules),     TEST(masters),       TEST(master_of_plain_sgd),
+        TEST(master_states), TEST(scaled_losses), TEST(updates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
