@@ -206,18 +206,28 @@ static wick_tensor *distances(const wk_back *b) {
     return wick_sub(keys, wick_unsqueeze(rows, 1));
 }
 
+/* x and y; either may be NULL. */
+static wick_tensor *where_both(wick_tensor *x, wick_tensor *y) {
+    return x && y ? wick_mul(x, y) : x ? x : y;
+}
+
+/* u8, NULL without that source: where it is not the value. */
+static wick_tensor *differs(const wk_back *b, int i, double value) {
+    wick_tensor *const x = optional(b, i);
+    return x ? wick_ne(x, wick_full(b->g->device, x->view.dtype, WICK_SCALAR, value)) : NULL;
+}
+
 /* u8 [t, s] or [b, h, t, s], 1: the key is seen; NULL: all are. */
 static wick_tensor *visible(const wk_back *b, wick_tensor *distance) {
     const wk_params *const p = &wk_back_op(b)->p;
-    wick_tensor *seen = optional(b, MASK);
-    if (seen) seen = wick_ne(seen, wick_zeros(b->g->device, seen->view.dtype, WICK_SCALAR));
+    wick_tensor *seen = where_both(differs(b, MASK, 0), differs(b, BIAS, -(double)INFINITY));
     const double window = (double)p->attention.window;
     if (p->attention.causal || window > 0) {
         wick_tensor *const near =
             wick_eq(wick_clamp(distance, window > 0 ? 1 - window : -(double)INFINITY,
                                p->attention.causal ? 0 : (double)INFINITY),
                     distance);
-        seen = seen ? wick_mul(seen, near) : near;
+        seen = where_both(seen, near);
     }
     return seen;
 }
@@ -250,7 +260,8 @@ static wick_tensor *softmax_beside(wick_tensor *scores, wick_tensor *sinks) {
 
 /* Each query sees a key, by its position. */
 static bool sees_some(const wk_op *op) {
-    return !wk_src(op, MASK)->buf && wk_src(op, Q)->extent[2] <= wk_src(op, K)->extent[2];
+    return !wk_src(op, MASK)->buf && !wk_src(op, BIAS)->buf &&
+           wk_src(op, Q)->extent[2] <= wk_src(op, K)->extent[2];
 }
 
 static wick_tensor *rebuild_attention(const wk_back *b) {

@@ -207,6 +207,22 @@ static void test_mixed_attention(void **state) {
     wick_scope_end(scope);
 }
 
+/* A bias of -infinity hides a key as a mask does: the first query sees nothing. */
+static void test_hiding_bias(void **state) {
+    const float none = -INFINITY;
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const x = count_up(device, WICK_SHAPE(1, 1, 2, 1));
+    const wick_attention_desc desc = {
+        .bias = wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(2, 2),
+                                      (const float[]){none, none, 0, none}, 4 * sizeof(float))};
+    wick_tape *const tape = begin(device, x);
+    wick_tensor *const v = wick_affine(x, 1, 0);
+    ASSERT_FLOATS(gradient(tape, total(wick_attention(x, x, v, &desc)), x), 1, 0);
+    wick_tape_end(tape);
+    wick_scope_end(scope);
+}
+
 /* The squares of these numbers overflow. */
 static void test_large_numbers(void **state) {
     wick_device *const device = device_of(state);
@@ -298,6 +314,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_given_weights, setup, teardown),
         cmocka_unit_test_setup_teardown(test_mixed_dtypes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_mixed_attention, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hiding_bias, setup, teardown),
         cmocka_unit_test_setup_teardown(test_large_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_on_the_way, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_grad, setup, teardown),
