@@ -2,6 +2,7 @@
  */
 #include <wick/ops.h>
 
+#include "core/dtype.h"
 #include "core/shape.h"
 #include "ops/operand.h"
 #include "ops/view.h"
@@ -136,15 +137,24 @@ wick_tensor *wick_affine(wick_tensor *x, double mul, double add) {
     return unary("affine", x, WK_UNARY_AFFINE, mul, add);
 }
 
-static bool has_bounds(const char *op, const wick_tensor *x, double min, double max) {
-    if (!isnan(min) && !isnan(max)) return true;
-    wk_device_fail(x->device, WICK_ERR_VALUE, "%s: the bounds are %g and %g", op, min, max);
-    return false;
+/* Bounds of integers become the nearest that the type holds; NaN is refused. */
+static bool set_bounds(const char *op, const wick_tensor *x, double bounds[2]) {
+    if (isnan(bounds[0]) || isnan(bounds[1])) {
+        wk_device_fail(x->device, WICK_ERR_VALUE, "%s: the bounds are %g and %g", op, bounds[0],
+                       bounds[1]);
+        return false;
+    }
+    if (bounds[0] > bounds[1]) bounds[0] = bounds[1];
+    const wick_dtype dtype = x->view.dtype;
+    for (int i = 0; i < 2 && !wk_dtype_is_float(dtype); i++)
+        bounds[i] = (double)wk_integer_of(dtype, bounds[i]);
+    return true;
 }
 
 wick_tensor *wick_clamp(wick_tensor *x, double min, double max) {
-    if (!x || !has_bounds("clamp", x, min, max)) return NULL;
-    return unary("clamp", x, WK_UNARY_CLAMP, min < max ? min : max, max);
+    double bounds[] = {min, max};
+    if (!x || !set_bounds("clamp", x, bounds)) return NULL;
+    return unary("clamp", x, WK_UNARY_CLAMP, bounds[0], bounds[1]);
 }
 
 wick_tensor *wick_affine_in_place(wick_tensor *x, double mul, double add) {
@@ -152,8 +162,9 @@ wick_tensor *wick_affine_in_place(wick_tensor *x, double mul, double add) {
 }
 
 wick_tensor *wick_clamp_in_place(wick_tensor *x, double min, double max) {
-    if (!x || !has_bounds("clamp_in_place", x, min, max)) return NULL;
-    return unary_in_place("clamp_in_place", x, WK_UNARY_CLAMP, min < max ? min : max, max);
+    double bounds[] = {min, max};
+    if (!x || !set_bounds("clamp_in_place", x, bounds)) return NULL;
+    return unary_in_place("clamp_in_place", x, WK_UNARY_CLAMP, bounds[0], bounds[1]);
 }
 
 #define DEFINE(name, function)                                                                     \

@@ -31,6 +31,32 @@ static void test_integers(void **state) {
     wick_release(x);
 }
 
+/* Bounds that the type cannot hold are those that it can; upper ones below lower ones win. */
+static void test_clamp_of_integers(void **state) {
+    static const struct {
+        wick_dtype dtype;
+        double min, max;
+        float expected[2];
+    } rows[] = {
+        {WICK_U8, -(double)INFINITY, -3, {0, 0}},
+        {WICK_U32, 5, -3, {0, 0}},
+        {WICK_I8, 200, 300, {127, 127}},
+        {WICK_I32, -4e9, -3e9, {-0x1p31F, -0x1p31F}},
+        {WICK_I16, -1e9, 1e9, {2, 100}},
+        {WICK_I64, 3e30, (double)INFINITY, {0x1p63F, 0x1p63F}},
+    };
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    for (size_t i = 0; i < WK_COUNT(rows); i++) {
+        wick_tensor *const x = wick_cast(floats(device, (const float[]){2, 100}, 2), rows[i].dtype);
+        wick_tensor *const y = wick_clamp(x, rows[i].min, rows[i].max);
+        assert_floats(wick_retain(wick_cast(y, WICK_F32)), rows[i].expected, sizeof(float[2]));
+        assert_ptr_equal(wick_clamp_in_place(x, rows[i].min, rows[i].max), x);
+        assert_floats(wick_retain(wick_cast(x, WICK_F32)), rows[i].expected, sizeof(float[2]));
+    }
+    wick_scope_end(scope);
+}
+
 static void test_compare_and_where(void **state) {
     wick_device *const device = device_of(state);
     wick_tensor *const x = floats(device, (const float[]){-1, 0, NAN}, 3);
@@ -183,13 +209,10 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_integers),
-        TEST(test_compare_and_where),
-        TEST(test_bad_values),
-        TEST(test_reductions),
-        TEST(test_triangles),
-        TEST(test_chunk_and_stack),
-        TEST(test_attention_taken_apart),
+        TEST(test_integers),          TEST(test_clamp_of_integers),
+        TEST(test_compare_and_where), TEST(test_bad_values),
+        TEST(test_reductions),        TEST(test_triangles),
+        TEST(test_chunk_and_stack),   TEST(test_attention_taken_apart),
         TEST(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
