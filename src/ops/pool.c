@@ -127,15 +127,18 @@ static wick_tensor *pooled(const pool *p, wick_tensor *x, wk_window_fn fn, bool 
 
 /* --- Maximum --- */
 
-/* Where each element of the padded x stands in x, counted over the pooled dims; padding as the
- * element next to it, which then comes first where a whole window is -infinity. */
+/* Where each element of the padded x stands in x, counted over the pooled dims; padding before x as
+ * the first element of windows that begin there: of windows of -infinity the first is chosen. */
 static wick_tensor *make_places(const pool *p, wick_device *device) {
     wick_tensor *places = NULL;
     double step = 1;
     for (int i = p->n - 1; i >= 0; i--) {
         wick_tensor *const line = wick_arange(device, WICK_I32, (double)-p->padding[i],
                                               (double)(p->in[i] + p->after[i]), 1);
-        wick_tensor *const inside = wick_clamp(line, 0, (double)(p->in[i] - 1));
+        wick_tensor *const dilation =
+            wick_full(device, WICK_I32, WICK_SCALAR, (double)p->dilation[i]);
+        wick_tensor *const first = wick_maximum(line, wick_remainder(line, dilation));
+        wick_tensor *const inside = wick_clamp(first, 0, (double)(p->in[i] - 1));
         wick_tensor *const scaled = wick_affine(wick_cast(inside, WICK_U32), step, 0);
         wick_tensor *const along = wk_along(scaled, p->n - 1 - i);
         places = i == p->n - 1 ? along : wick_add(along, places);

@@ -115,6 +115,10 @@ static void edges(void **state) {
                        *places;
     assert_non_null(wick_max_pool1d(least, &desc, &places));
     assert_close(places, (const double[]){0, 1, 3}, 0);
+    /* of a window that begins in the padding the first element that is in it */
+    const wick_pooling_desc apart = {.kernel = {2}, .stride = {1}, .padding = {1}, .dilation = {2}};
+    assert_non_null(wick_max_pool1d(least, &apart, &places));
+    assert_close(places, (const double[]){1, 0, 1, 2}, 0);
     const float nan[] = {1, NAN, 2, 3};
     wick_tensor *const some =
         wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(1, 4), nan, sizeof nan);
