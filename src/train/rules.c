@@ -347,22 +347,42 @@ static void grad_variance(const wk_back *b) {
     wk_back_give(b, 0, wick_mul(wick_affine(centred, 2 / free, 0), spread(b->g, of_x)));
 }
 
-/* The product of the other factors: the product of those that are not 0, divided by x, for all
- * where no factor is 0, for the one that is where there is one, and else for none. So for those
- * that are zeros as often as there are any: x 2 0 3: 0 6 0, x 2 0 0: 0 0 0. */
+/* x moved along its last dim, to its end by before or to its beginning by after; the value comes in
+ * at the other end. */
+static wick_tensor *shifted(wick_tensor *x, int64_t before, int64_t after, double value) {
+    if (!x) return NULL;
+    const int last = x->view.rank - 1;
+    return wick_narrow(wk_padded(x, last, 1, &before, &after, value), last, after,
+                       x->view.extent[last]);
+}
+
+/* x y, but 0 where one is 0 and the other an overflow. */
+static wick_tensor *share_of(wick_tensor *x, wick_tensor *y) {
+    if (!x || !y) return NULL;
+    wick_tensor *const product = wick_mul(x, y);
+    wick_tensor *const is_none = wick_maximum(is_zero(x), is_zero(y));
+    return zero_where(wick_lt(wick_is_finite(product), is_none), product);
+}
+
+/* The products of the elements before each one. */
+static wick_tensor *products_before(wick_tensor *x) {
+    return wick_cumprod(shifted(x, 1, 0, 1), -1);
+}
+
+static wick_tensor *reversed(wick_tensor *x) { return wick_flip(x, 1, (const int[]){-1}); }
+
+/* The product of the other factors, of those before and those after: nothing is divided, so that
+ * zeros have gradients, also of gradients. */
 static void grad_prod(const wk_back *b) {
     const wk_view *const of_x = wk_src(wk_back_op(b), 0);
-    wick_tensor *const x = wk_back_source(b, 0);
-    if (!x) return;
-    wick_tensor *const zeros = indicator(is_zero(x), x);
-    wick_tensor *const factors = wick_add(x, zeros);
-    int dims[WICK_MAX_RANK], n = 0;
-    for (int d = wk_dst(wk_back_op(b), 0)->rank; d < of_x->rank; d++) dims[n++] = d;
-    wick_tensor *const product = n > 0 ? wick_prod(factors, n, dims, true) : factors;
-    wick_tensor *const count = n > 0 ? wick_sum(zeros, n, dims, true) : zeros;
-    wick_tensor *const others = wick_div(product, factors);
-    wick_tensor *const share = zero_where(wick_ne(zeros, count), others);
-    wk_back_give(b, 0, wick_mul(spread(b->g, of_x), share));
+    const int first = wk_dst(wk_back_op(b), 0)->rank;
+    int64_t n = 1, rows = 1;
+    for (int d = 0; d < of_x->rank; d++) *(d < first ? &rows : &n) *= of_x->extent[d];
+    wick_tensor *const x = wick_reshape(wk_back_source(b, 0), WICK_SHAPE(rows, n));
+    wick_tensor *const after = reversed(products_before(reversed(x)));
+    wick_tensor *const others = share_of(products_before(x), after);
+    wick_tensor *const flat = wick_reshape(others, wick_shape_of(of_x->rank, of_x->extent));
+    wk_back_give(b, 0, wick_mul(spread(b->g, of_x), flat));
 }
 
 void wk_grad_reduce(const wk_back *b) {
@@ -464,30 +484,22 @@ void wk_grad_scatter(const wk_back *b) {
     }
 }
 
-static wick_tensor *reversed(wick_tensor *x) { return wick_flip(x, 1, (const int[]){-1}); }
-
 /* Sums along the last dim that begin at its end. */
 static wick_tensor *sum_from_here(wick_tensor *x) { return reversed(wick_cumsum(reversed(x), -1)); }
 
-/* g y, 0 where g is, also times an overflow. */
-static wick_tensor *share_of(wick_tensor *g, wick_tensor *y) {
-    return zero_where(is_zero(g), wick_mul(g, y));
-}
-
-/* x_i is in all products y_k from k = i on, so it has the sum of g_k y_k / x_i; after a 0 there is
- * none. The first 0 itself has the sum of g_k times the products in which it is left out. */
+/* x_i has the product of those before times s_i = g_i + x_(i+1) s_(i+1). That recurrence is made by
+ * doubling: s holds the terms of as many elements as w multiplies, from the next one on (Kogge,
+ * Stone, 1973). Nothing is divided, as in grad_prod. */
 static void grad_cumprod(const wk_back *b) {
-    wick_tensor *const x = wk_back_source(b, 0), *const y = wk_back_result(b, 0);
-    if (!x || !y) return;
-    wick_tensor *const zeros = indicator(is_zero(x), x);
-    wick_tensor *const count = wick_cumsum(zeros, -1);
-    wick_tensor *const one = wick_ones(x->device, x->view.dtype, WICK_SCALAR);
-    wick_tensor *const is_first = wick_minimum(is_zero(x), wick_eq(count, one));
-    wick_tensor *const before = wick_div(sum_from_here(share_of(b->g, y)), wick_add(x, zeros));
-    wick_tensor *const without = wick_cumprod(wick_where(is_first, one, x), -1);
-    wick_tensor *const at_first = sum_from_here(share_of(b->g, without));
-    wick_tensor *const share = zero_where(wick_gt(count, wick_affine(one, 0, 0)), before);
-    wk_back_give(b, 0, wick_where(is_first, at_first, share));
+    wick_tensor *const x = wk_back_source(b, 0);
+    if (!x) return;
+    const int64_t n = x->view.extent[x->view.rank - 1];
+    wick_tensor *s = b->g, *w = shifted(x, 0, 1, 1);
+    for (int64_t step = 1; step < n; step *= 2) {
+        s = wick_add(s, share_of(shifted(s, 0, step, 0), w));
+        w = wick_mul(w, shifted(w, 0, step, 1));
+    }
+    wk_back_give(b, 0, share_of(s, products_before(x)));
 }
 
 void wk_grad_cumulate(const wk_back *b) {

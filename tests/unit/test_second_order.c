@@ -91,6 +91,39 @@ static void test_rules(void **state) {
     assert_true(n_curved > WK_COUNT(rules) / 2);
 }
 
+static wick_tensor *product_of_all(wick_tensor *x) { return wick_prod(x, 0, NULL, false); }
+static wick_tensor *running_product(wick_tensor *x) { return wick_cumprod(x, -1); }
+
+/* Gives H v of the sum of fn(x), as an operation. */
+static wick_tensor *curvature(wick_tensor *(*fn)(wick_tensor *x), wick_tensor *x, wick_tensor *v) {
+    wick_tape *tapes[2];
+    wick_tensor *slope, *got;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(wick_tape_begin(wick_tensor_device(x), &tapes[i]), WICK_OK);
+        assert_int_equal(wick_tape_watch(tapes[i], x), WICK_OK);
+    }
+    wick_tensor *const y = wick_sum(fn(x), 0, NULL, false);
+    assert_int_equal(wick_grad(tapes[1], y, NULL, &x, 1, &slope), WICK_OK);
+    wick_tensor *const along = wick_sum(wick_mul(slope, v), 0, NULL, false);
+    assert_int_equal(wick_grad(tapes[0], along, NULL, &x, 1, &got), WICK_OK);
+    for (int i = 0; i < 2; i++) wick_tape_end(tapes[i]);
+    return got;
+}
+
+/* Products have slopes at zeros that depend on the other factors. */
+static void test_zeros(void **state) {
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const x = wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(4),
+                                                 (const float[]){0, 2, 3, 0}, 4 * sizeof(float));
+    wick_tensor *const v = count_up(device, WICK_SHAPE(4));
+    /* x0 x1 x2 x3: only the second derivative in x0 and x3 is not 0. */
+    ASSERT_FLOATS(wick_retain(curvature(product_of_all, x, v)), 18, 0, 0, 0);
+    /* Of x0 (1 + x1 (1 + x2 (1 + x3))), with v 0 1 2 3 */
+    ASSERT_FLOATS(wick_retain(curvature(running_product, x, v)), 4 + 2 * 2 + 6 * 3, 0, 0, 0);
+    wick_scope_end(scope);
+}
+
 /* The third derivative of x^4. */
 static void test_third_order(void **state) {
     wick_device *const device = device_of(state);
@@ -113,6 +146,6 @@ static void test_third_order(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_rules), TEST(test_third_order)};
+    const struct CMUnitTest tests[] = {TEST(test_rules), TEST(test_zeros), TEST(test_third_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
