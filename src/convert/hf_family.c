@@ -176,7 +176,8 @@ static const wk_hf_fixed qwen_fixed[] = {
     {.keys = NULL},
 };
 static const wk_hf_fixed gpt2_fixed[] = {
-    {"n_ctx", NULL}, /* is n_positions */
+    {"n_ctx", NULL},                            /* is n_positions */
+    {"n_special|predict_special_tokens", NULL}, /* of OpenAI's first GPT */
     {"scale_attn_weights", "true"},
     {"scale_attn_by_inverse_layer_idx", "false"},
     {.keys = NULL},

@@ -77,13 +77,26 @@ static wick_status add_original(wk_json *config, wk_json *from, wk_value_list *v
     return WICK_OK;
 }
 
+/* Of cos and sin: GGUF has what the paper's 1 + 0.1 ln(factor) is multiplied by. */
+static wick_status add_magnitude(wk_json *from, wk_value_list *values, wick_error *err) {
+    static const char key[] = "attention_factor";
+    double magnitude = 0.0, factor = 0.0;
+    if (wk_hf_find(from, key) == NULL) return WICK_OK;
+    WK_TRY(read_positive(from, key, &magnitude, err));
+    WK_TRY(read_positive(from, "factor", &factor, err));
+    const double share = magnitude / (1.0 + 0.1 * log(fmax(factor, 1.0)));
+    if (fabs(share - 1.0) > 1e-6) wk_value_list_f32(values, ".rope.scaling.attn_factor", share);
+    return WICK_OK;
+}
+
 static wick_status add_yarn(wk_json *config, wk_json *from, wk_value_list *values,
                             wick_error *err) {
     static const char *const betas[][2] = {{"beta_fast", ".rope.scaling.yarn_beta_fast"},
                                            {"beta_slow", ".rope.scaling.yarn_beta_slow"}};
-    static const char *const others[] = {"attention_factor", "mscale", "mscale_all_dim"};
+    static const char *const others[] = {"mscale", "mscale_all_dim"};
     double original = 0.0;
     WK_TRY(add_original(config, from, values, &original, err));
+    WK_TRY(add_magnitude(from, values, err));
     for (size_t i = 0; i < WK_COUNT(betas); i++)
         if (wk_hf_find(from, betas[i][0]) != NULL)
             WK_TRY(add_positive(from, betas[i][0], values, betas[i][1], err));

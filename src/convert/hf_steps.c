@@ -19,33 +19,69 @@ static wick_status check_switch(const wk_json *step, const char *key, bool other
 
 /* ---- Byte-level BPE ---- */
 
-/* By the pattern that splits a text before merging. Llama 3's also takes tokens whole that no
- * merges lead to (ignore_merges); others with this pattern do not. */
+enum { MOST_SPLITS = 4 };
+
+typedef enum digit_step { NO_DIGITS, NUMBERS, SINGLE_DIGITS } digit_step;
+
+#define ENDING "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define BEFORE "[^\\r\\n\\p{L}\\p{N}]?"
+#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define BLANKS "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+
+static const char llama3_words[] =
+    ENDING "|" BEFORE "\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" BLANKS;
+static const char qwen2_words[] =
+    ENDING "|" BEFORE "\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" BLANKS;
+static const char qwen35_words[] =
+    ENDING "|" BEFORE "[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" BLANKS;
+static const char seed_words[] =
+    ENDING "|" BEFORE "\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\\r\\n]+" BLANKS;
+static const char tekken_words[] = BEFORE UPPER "*" LOWER "+|" BEFORE UPPER "+" LOWER
+                                                "*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" BLANKS;
+static const char gpt4o_words[] =
+    BEFORE UPPER "*" LOWER "+" ENDING "?|" BEFORE UPPER "+" LOWER "*" ENDING
+                 "?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" BLANKS;
+/* With line ends themselves, not escaped ones */
+static const char deepseek_words[] =
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?"
+    "[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+";
+
+/* By the patterns that split a text before merging, beside Digits and Punctuation. Llama 3's also
+ * takes tokens whole that no merges lead to (ignore_merges); others with this pattern do not. */
 static const struct {
-    const char *pattern, *name, *merging_name;
-    bool has_others; /* beside Punctuation and Digits */
+    const char *patterns[MOST_SPLITS], *name, *merging_name;
+    digit_step digits;
+    bool has_punctuation;
 } splits[] = {
-    {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
-     "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-     "llama-bpe", "dbrx", false},
-    {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
-     "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-     "qwen2", "qwen2", false},
-    {"[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|"
-     "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|"
-     "\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-     "tekken", "tekken", false},
-    {"[0-9][0-9][0-9]", "falcon", "falcon", true},
+    {{llama3_words}, "llama-bpe", "dbrx", NO_DIGITS, false},
+    {{qwen2_words}, "qwen2", "qwen2", NO_DIGITS, false},
+    {{qwen35_words}, "qwen35", "qwen35", NO_DIGITS, false},
+    {{seed_words}, "seed-coder", "seed-coder", NO_DIGITS, false},
+    {{tekken_words}, "tekken", "tekken", NO_DIGITS, false},
+    {{gpt4o_words}, "gpt-4o", "gpt-4o", NO_DIGITS, false},
+    {{"[0-9][0-9][0-9]"}, "falcon", "falcon", NUMBERS, true},
+    {{"[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", "[一-龥ࠀ-一가-퟿]+"},
+     "deepseek-coder",
+     "deepseek-coder",
+     SINGLE_DIGITS,
+     false},
+    {{"\\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+", deepseek_words},
+     "deepseek-v3",
+     "deepseek-v3",
+     NO_DIGITS,
+     false},
 };
 
 /* The steps that ways to split are made of; NULL: not there. */
 typedef struct splitting {
-    const wk_json *bytes, *split, *digits, *punctuation;
+    const wk_json *bytes, *split[MOST_SPLITS], *digits, *punctuation;
 } splitting;
 
 static wick_status find_steps(const wk_json *root, splitting *out, wick_error *err) {
     const wk_json *other = NULL;
     wk_hf_steps s;
+    size_t n_splits = 0;
     *out = (splitting){.bytes = NULL};
     WK_TRY(wk_hf_first_step(root, "pre_tokenizer", "pretokenizers", &s, err));
     for (; s.at != NULL; wk_hf_next_step(&s)) {
@@ -53,14 +89,14 @@ static wick_status find_steps(const wk_json *root, splitting *out, wick_error *e
             const char *type;
             const wk_json **place;
         } known[] = {{"ByteLevel", &out->bytes},
-                     {"Split", &out->split},
                      {"Digits", &out->digits},
                      {"Punctuation", &out->punctuation}};
         size_t i = 0;
         while (i < WK_COUNT(known) && !wk_hf_is_type(s.at, known[i].type)) i++;
-        const bool is_new = i < WK_COUNT(known) && *known[i].place == NULL;
-        if (is_new)
+        if (i < WK_COUNT(known) && *known[i].place == NULL)
             *known[i].place = s.at;
+        else if (n_splits < MOST_SPLITS && wk_hf_is_type(s.at, "Split"))
+            out->split[n_splits++] = s.at;
         else if (other == NULL)
             other = s.at;
     }
@@ -69,6 +105,21 @@ static wick_status find_steps(const wk_json *root, splitting *out, wick_error *e
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
                    "tokenizer.json: BPE that is not of bytes (SentencePiece) is converted from"
                    " tokenizer.model, which is missing");
+}
+
+static const wk_json *pattern_of(const wk_json *split) {
+    const wk_json *const regex = wk_json_get(wk_json_get(split, "pattern"), "Regex");
+    return wk_hf_is_text(regex) ? regex : NULL;
+}
+
+static bool has_patterns(const splitting *s, const char *const patterns[MOST_SPLITS]) {
+    for (int i = 0; i < MOST_SPLITS; i++) {
+        const wk_json *const regex = pattern_of(s->split[i]);
+        if (patterns[i] == NULL ? s->split[i] != NULL
+                                : regex == NULL || !wk_str_is(regex->string, patterns[i]))
+            return false;
+    }
+    return true;
 }
 
 /* Kept are the matches: as parts of their own, or as what is not removed. */
@@ -85,17 +136,19 @@ static wick_status keeps_matches(const wk_json *split, bool *keeps, wick_error *
 /* NULL: no way that is known. */
 static wick_status name_split(const splitting *s, const wk_json *model, const char **name,
                               wick_error *err) {
-    const wk_json *const regex = wk_json_get(wk_json_get(s->split, "pattern"), "Regex");
-    const bool has_others = s->digits != NULL || s->punctuation != NULL;
-    bool takes_whole = false, is_single = false, keeps = false;
+    bool takes_whole = false, is_single = false, keeps = true;
     *name = NULL;
     WK_TRY(wk_hf_read_switch(model, "ignore_merges", false, &takes_whole, err));
     WK_TRY(wk_hf_read_switch(s->digits, "individual_digits", false, &is_single, err));
-    WK_TRY(keeps_matches(s->split, &keeps, err));
-    if (s->split == NULL && s->punctuation == NULL)
-        *name = s->digits == NULL ? "gpt-2" : is_single ? "smollm" : NULL;
-    for (size_t i = 0; i < WK_COUNT(splits) && keeps && wk_hf_is_text(regex); i++)
-        if (wk_str_is(regex->string, splits[i].pattern) && has_others == splits[i].has_others)
+    for (int i = 0; i < MOST_SPLITS && s->split[i] != NULL && keeps; i++)
+        WK_TRY(keeps_matches(s->split[i], &keeps, err));
+    const digit_step digits = s->digits == NULL ? NO_DIGITS : is_single ? SINGLE_DIGITS : NUMBERS;
+    const bool has_punctuation = s->punctuation != NULL;
+    if (s->split[0] == NULL && !has_punctuation)
+        *name = digits == NO_DIGITS ? "gpt-2" : is_single ? "smollm" : NULL;
+    for (size_t i = 0; i < WK_COUNT(splits) && keeps; i++)
+        if (digits == splits[i].digits && has_punctuation == splits[i].has_punctuation &&
+            has_patterns(s, splits[i].patterns))
             *name = takes_whole ? splits[i].name : splits[i].merging_name;
     return WICK_OK;
 }
@@ -129,15 +182,14 @@ wick_status wk_hf_find_split(const wk_json *root, const char **name, wick_error 
     splitting s;
     WK_TRY(find_steps(root, &s, err));
     WK_TRY(check_bpe(root, err));
-    const wk_json *const pattern = wk_json_get(wk_json_get(s.split, "pattern"), "Regex");
+    const wk_json *const pattern = pattern_of(s.split[0]);
     WK_TRY(name_split(&s, wk_json_get(root, "model"), name, err));
     if (*name == NULL)
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
                        "tokenizer.json: the way to split texts '%s' is not known yet",
-                       wk_hf_is_text(pattern) ? wk_str_show(pattern->string).text
-                                              : "without a pattern");
+                       pattern != NULL ? wk_str_show(pattern->string).text : "without a pattern");
     /* A pattern that splits alone leaves nothing to ByteLevel's own. */
-    const bool has_own_regex = s.split == NULL || s.digits != NULL;
+    const bool has_own_regex = s.split[0] == NULL || s.punctuation != NULL;
     WK_TRY(check_switch(s.bytes, "use_regex", true, has_own_regex, err));
     return check_switch(s.bytes, "add_prefix_space", false, false, err);
 }

@@ -80,7 +80,9 @@ static wick_status read_prefix(const wk_json *root, wk_pieces *out, wick_error *
     for (; s.at != NULL; wk_hf_next_step(&s)) {
         if (wk_hf_is_type(s.at, "Metaspace"))
             WK_TRY(read_metaspace(s.at, out, err));
-        else if (!wk_hf_is_type(s.at, "WhitespaceSplit"))
+        else if (wk_hf_is_type(s.at, "WhitespaceSplit"))
+            out->removes_extra_spaces = true;
+        else
             return wk_hf_refuse_step("pre-tokenizer", s.at, err);
     }
     return WICK_OK;

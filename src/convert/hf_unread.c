@@ -14,7 +14,7 @@ static const wk_hf_fixed of_all[] = {
     {"model_type", NULL},
     {"architectures|auto_map|transformers_version|_name_or_path|name_or_path|_commit_hash", NULL},
     {"torch_dtype|dtype|custom_pipelines|tokenizer_class|unsloth_*|transformers.js_config", NULL},
-    {"is_llama_config|model_max_length|max_sequence_length", NULL},
+    {"is_llama_config|model_max_length|max_sequence_length|xla_device", NULL},
     /* Training. */
     {"*dropout*|*_pdrop|initializer_*|gradient_checkpointing|neftune_noise_alpha", NULL},
     {"*router_aux_loss_coef|output_router_logits|router_jitter_noise|loss_type", NULL},
@@ -22,10 +22,10 @@ static const wk_hf_fixed of_all[] = {
     {"use_cache|cache_implementation|pretraining_tp|chunk_size_feed_forward|torchscript", NULL},
     {"use_bfloat16|_attn_implementation*|attn_implementation|*flash_attn*|use_return_dict", NULL},
     {"reorder_and_upcast_attn|*attention_softmax_in_fp32|return_dict*|output_attentions", NULL},
-    {"output_hidden_states|output_scores", NULL},
+    {"output_hidden_states|output_scores|output_past", NULL},
     /* Heads for other tasks. */
-    {"summary_*|id2label|label2id|num_labels|problem_type|task_specific_params", NULL},
-    {"finetuning_task|tf_legacy_loss", NULL},
+    {"summary_*|id2label|label2id|num_labels|_num_labels|problem_type", NULL},
+    {"task_specific_params|finetuning_task|tf_legacy_loss", NULL},
     /* How texts are generated: a matter of whoever runs the model. */
     {"*_token_id|max_length|min_length|max_new_tokens|do_sample|early_stopping|prefix", NULL},
     {"num_beams|num_beam_groups|diversity_penalty|temperature|top_k|top_p|typical_p", NULL},
@@ -37,10 +37,11 @@ static const wk_hf_fixed of_all[] = {
     {"lm_head_bias|use_qk_norm|qk_layernorm", NULL},
     /* What Wick computes, too. */
     {"is_encoder_decoder|is_decoder|add_cross_attention|tie_encoder_decoder", "false"},
-    {"use_sliding_window|use_bidirectional_attention|alibi|rope_interleaved", "false"},
+    {"use_sliding_window|use_bidirectional_attention|alibi|rope_interleaved|use_mrope", "false"},
     {"pruned_heads", "{}"},
     {"layer_types", "[full_attention ...]"},
     {"rope_*.truncate", "true"},
+    {"rope_*.attn_factor", NULL}, /* transformers reads attention_factor */
     {"rope_parameters.sliding_attention.rope_type", "default"},
     {"rope_parameters.sliding_attention.type", "default"},
     {.keys = NULL},

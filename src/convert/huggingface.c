@@ -5,6 +5,7 @@
 
 #include "convert/header_file.h"
 #include "convert/hf_defaults.h"
+#include "convert/hf_kinds.h"
 #include "convert/hf_tensors.h"
 #include "convert/hf_unread.h"
 #include "convert/hf_vocabulary.h"
@@ -98,6 +99,34 @@ static uint32_t vocabulary_size(const wick_converting *c) {
     return is_size ? (uint32_t)item->integer : 0;
 }
 
+/* Empty: there is none. */
+static wk_str text_of(const wk_json *object, const char *key) {
+    const wk_json *const item = wk_json_get(object, key);
+    return wk_hf_is_text(item) ? item->string : wk_str_of("");
+}
+
+/* What sentence-transformers do with the states, in order: only what GGUF can say. */
+static wick_status check_modules(wick_converting *c, wick_error *err) {
+    static const struct {
+        const char *type, *path; /* path NULL: any */
+    } known[] = {{"*.Transformer", NULL}, {"*.Pooling", "1_Pooling"}, {"*.Normalize", NULL}};
+    wk_json *modules = NULL;
+    WK_TRY(wk_checkpoint_json(c->checkpoint, &c->arena, "modules.json", false, &modules, err));
+    for (const wk_json *item = modules != NULL ? modules->child : NULL; item != NULL;
+         item = item->next) {
+        const wk_str type = text_of(item, "type"), path = text_of(item, "path");
+        size_t i = 0;
+        while (i < WK_COUNT(known) && !(wk_str_matches(wk_str_of(known[i].type), type) &&
+                                        (known[i].path == NULL || wk_str_is(path, known[i].path))))
+            i++;
+        if (i == WK_COUNT(known))
+            return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                           "modules.json: the module '%s' in '%s' cannot be converted",
+                           wk_str_show(type).text, wk_str_show(path).text);
+    }
+    return WICK_OK;
+}
+
 /* How an encoder's states become one embedding, as sentence-transformers note it: by one of the
  * modes, of which GGUF has three. */
 static wick_status add_pooling(wick_converting *c, wick_error *err) {
@@ -135,6 +164,7 @@ static wick_status describe(wick_converting *c, const char *folder, wick_error *
     wk_value_list_text(values, "general.type", wk_str_of("model"));
     wk_value_list_text(values, "general.name", name_of(folder));
     WK_TRY(wk_hf_describe(c->family, c->config, values, err));
+    WK_TRY(check_modules(c, err));
     WK_TRY(add_pooling(c, err));
     wk_value_list_u32(values, "general.file_type", file_type(c));
     wk_value_list_u32(values, "general.quantization_version", 2);

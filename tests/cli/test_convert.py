@@ -107,8 +107,8 @@ def test_refusals():
         ("config.json", lambda c: c.update(rope_scaling={"type": "yarn", "factor": 2}),
          "'original_max_position_embeddings' is missing"),
         ("config.json", lambda c: c.update(rope_scaling={
-            "type": "yarn", "factor": 2, "attention_factor": 3,
-            "original_max_position_embeddings": 8}), "'attention_factor'"),
+            "type": "yarn", "factor": 2, "mscale_all_dim": 3,
+            "original_max_position_embeddings": 8}), "'mscale_all_dim'"),
         ("config.json", lambda c: c.update(rope_scaling={"type": "longrope", "long_factor": 1},
                                            original_max_position_embeddings=8), "no list"),
         ("config.json", lambda c: c.update(use_sliding_window=True), "use_sliding_window"),

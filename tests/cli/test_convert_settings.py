@@ -1,6 +1,7 @@
 """wick convert: what config.json says beside sizes is computed, changes nothing, or is refused."""
 
 import json
+import math
 import sys
 import tempfile
 from pathlib import Path
@@ -147,6 +148,11 @@ def test_written_settings():
         ("qwen2", {"sliding_window": 8}, {"attention.sliding_window": None}),
         ("qwen2", {"partial_rotary_factor": 0.5}, {"rope.dimension_count": 8}),
         ("llama", {"rope_scaling": {**YARN, "truncate": True}}, {"rope.scaling.type": "yarn"}),
+        ("llama", {"rope_scaling": {**YARN, "attn_factor": 0.5,
+                                    "attention_factor": 1 + 0.1 * math.log(2)}},
+         {"rope.scaling.type": "yarn", "rope.scaling.attn_factor": None}),
+        ("llama", {"rope_scaling": {**YARN, "factor": 1.0, "attention_factor": 0.5}},
+         {"rope.scaling.attn_factor": 0.5}),
         ("gptneox", {"rope_theta": None, "rotary_emb_base": 2e4}, {"rope.freq_base": 2e4}),
         ("phi3-longrope", {"hidden_act": "silu"}, {"rope.scaling.factor": None}),
         ("qwen2", {"rope_scaling": LONGROPE}, {"rope.scaling.original_context_length": 32}),
@@ -247,6 +253,18 @@ def test_pooling():
             else:
                 succeeds(*arguments)
                 assert "bert.pooling_type" not in Gguf(f"{top}/out.gguf").values
+        modules = [{"path": path, "type": f"sentence_transformers.models.{kind}"} for path, kind in
+                   (("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize"))]
+        dense = {"path": "2_Dense", "type": "sentence_transformers.models.Dense"}
+        for listed, words in ((modules, None),
+                              ([*modules[:2], dense], "models.Dense' in '2_Dense'"),
+                              ([{**modules[1], "path": "3_Pooling"}], "in '3_Pooling'"),
+                              ([{"path": "x"}], "module '' in 'x'")):
+            (folder / "modules.json").write_text(json.dumps(listed))
+            if words:
+                fails(1, words, arguments=arguments)
+            else:
+                succeeds(*arguments, "--force")
     return None
 
 

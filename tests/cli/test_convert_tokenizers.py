@@ -140,6 +140,12 @@ def test_unigram():
                 out = succeeds("tokenize", f"{top}/out.gguf", "--ids", "--no-special", text)
                 equal(out.decode().strip(), ids.strip())
             (tiny / "tokenizer.model").unlink(missing_ok=True)
+        change(tiny / "tokenizer.json", lambda c: (  # blanks are removed as XLM-R's are
+            c.update(normalizer=c["normalizer"]["normalizers"][0]),
+            c.update(pre_tokenizer={"type": "Sequence", "pretokenizers": [
+                {"type": "WhitespaceSplit"}, c["pre_tokenizer"]]})))
+        succeeds("convert", tiny, f"{top}/out.gguf", "--force")
+        equal(Gguf(f"{top}/out.gguf").values[start + "remove_extra_whitespaces"], True)
     return None
 
 
@@ -202,12 +208,29 @@ def test_ways_to_split():
         return "WICK_SHARED_DATA is not set"
     llama3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| "
               r"?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+    upper, lower = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+    before, ending = r"[^\r\n\p{L}\p{N}]?", "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    gpt4o = (f"{before}{upper}*{lower}+{ending}|{before}{upper}+{lower}*{ending}"
+             r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+    qwen35 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| "
+              r"?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+    seed = llama3.replace("{1,3}", "{1}").replace(r"\p{N}]+[\r\n]*", r"\p{N}\r\n]+")
+    v3 = ["\\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+",
+          "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?"
+          "[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"]
+    coder = ["[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", "[一-龥ࠀ-一가-퟿]+"]
     split = lambda regex: {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated"}
     digits = lambda single: {"type": "Digits", "individual_digits": single}
     cases = [([split(llama3)], False, "dbrx"), ([split(llama3)], True, "llama-bpe"),
              ([split(llama3.replace("{1,3}", ""))], False, "qwen2"),
              ([digits(True)], False, "smollm"),
              ([{"type": "Punctuation"}, digits(False), split("[0-9][0-9][0-9]")], False, "falcon"),
+             ([split(gpt4o)], False, "gpt-4o"), ([split(qwen35)], False, "qwen35"),
+             ([split(seed)], False, "seed-coder"),
+             ([split(regex) for regex in v3], False, "deepseek-v3"),
+             ([split(regex) for regex in reversed(v3)], False, None),
+             ([*(split(regex) for regex in coder), digits(True)], False, "deepseek-coder"),
+             ([*(split(regex) for regex in coder)], False, None),
              ([digits(False)], False, None)]
     for steps, takes_whole, name in cases:
         with tempfile.TemporaryDirectory() as top:
@@ -304,7 +327,8 @@ def test_refused_steps():
         (steps({**bytes_, "add_prefix_space": True}), "'add_prefix_space' true"),
         (steps({"type": "Whitespace"}, bytes_), "the pre-tokenizer 'Whitespace'"),
         (steps({"type": "Punctuation"}, bytes_), "not known yet"),
-        (steps(split, split, bytes_), "the pre-tokenizer 'Split'"),
+        (steps(split, split, bytes_), "not known yet"),
+        (steps(split, split, split, split, split, bytes_), "the pre-tokenizer 'Split'"),
         (steps({"type": "Digits", "individual_digits": True}, split, bytes_), "not known yet"),
         ({"model": {"continuing_subword_prefix": "##"}}, "continuing_subword_prefix ('##')"),
         ({"model": {"continuing_subword_prefix": "", "end_of_word_suffix": None}}, None),
