@@ -81,10 +81,18 @@ static void answer_made(cli_call *call, char *text, size_t size, int status, con
 }
 
 static bool answer_list(const service *s, cli_call *call) {
-    const bool is_ollamas = is_get_of(call, "/api/tags");
-    size_t size = 0;
-    if (!is_ollamas && !is_get_of(call, "/v1/models") && !is_get_of(call, "/models")) return false;
-    char *const text = cli_models_list(s->models, is_ollamas, &size);
+    static const struct {
+        const char *path;
+        cli_model_list list;
+    } lists[] = {{"/v1/models", CLI_LIST_OPENAI},
+                 {"/models", CLI_LIST_OPENAI},
+                 {"/api/tags", CLI_LIST_TAGS},
+                 {"/api/ps", CLI_LIST_RUNNING}};
+    size_t size = 0, i = 0;
+    const size_t n = sizeof lists / sizeof *lists;
+    while (i < n && !is_get_of(call, lists[i].path)) i++;
+    if (i == n) return false;
+    char *const text = cli_models_list(s->models, lists[i].list, &size);
     answer_made(call, text, size, 503, "out of memory");
     return true;
 }

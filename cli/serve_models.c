@@ -106,43 +106,61 @@ int64_t cli_modified(const char *path, uint64_t *size) {
     return (int64_t)about.st_mtime;
 }
 
-static void write_model(cli_json *json, const cli_served_model *model, bool is_ollamas) {
+static void put_time(cli_json *json, const char *key, time_t seconds) {
+    char text[32] = "";
+    struct tm parts;
+    if (gmtime_r(&seconds, &parts) != NULL)
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    cli_json_put_string(json, key, text);
+}
+
+static void write_openais(cli_json *json, const cli_served_model *model) {
     const char *const state = model->api != NULL       ? "loaded"
                               : model->loading != NULL ? "loading"
                                                        : "unloaded";
     cli_json_open(json, '{');
-    cli_json_put_string(json, is_ollamas ? "name" : "id", model->name);
-    cli_json_put_string(json, is_ollamas ? "model" : "object", is_ollamas ? model->name : "model");
-    uint64_t size = 0;
-    const time_t modified = (time_t)cli_modified(model->path, &size);
-    if (is_ollamas) {
-        char text[32] = "";
-        struct tm parts;
-        if (gmtime_r(&modified, &parts) != NULL)
-            strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-        cli_json_put_string(json, "modified_at", text);
-        cli_json_put_unsigned(json, "size", size);
-    } else {
-        cli_json_put_unsigned(json, "created", (uint64_t)modified);
-        cli_json_put_string(json, "owned_by", "wick");
-        cli_json_key(json, "status");
-        cli_json_open(json, '{');
-        cli_json_put_string(json, "value", state);
-        cli_json_close(json, '}');
-    }
+    cli_json_put_string(json, "id", model->name);
+    cli_json_put_string(json, "object", "model");
+    cli_json_put_unsigned(json, "created", (uint64_t)cli_modified(model->path, NULL));
+    cli_json_put_string(json, "owned_by", "wick");
+    cli_json_key(json, "status");
+    cli_json_open(json, '{');
+    cli_json_put_string(json, "value", state);
+    cli_json_close(json, '}');
     cli_json_close(json, '}');
 }
 
-char *cli_models_list(const cli_served_models *models, bool is_ollamas, size_t *size) {
+static void write_ollamas(cli_json *json, const cli_served_model *model, time_t expires) {
+    uint64_t size = 0;
+    const time_t modified = (time_t)cli_modified(model->path, &size);
+    cli_json_open(json, '{');
+    cli_json_put_string(json, "name", model->name);
+    cli_json_put_string(json, "model", model->name);
+    put_time(json, "modified_at", modified);
+    cli_json_put_unsigned(json, "size", size);
+    if (expires > 0) put_time(json, "expires_at", expires);
+    cli_json_close(json, '}');
+}
+
+char *cli_models_list(const cli_served_models *models, cli_model_list list, size_t *size) {
     char *text = NULL;
     FILE *const out = open_memstream(&text, size);
     if (out == NULL) return NULL;
     cli_json json = {.out = out, .is_line = true};
     cli_json_open(&json, '{');
-    if (!is_ollamas) cli_json_put_string(&json, "object", "list");
-    cli_json_key(&json, is_ollamas ? "models" : "data");
+    if (list == CLI_LIST_OPENAI) cli_json_put_string(&json, "object", "list");
+    cli_json_key(&json, list == CLI_LIST_OPENAI ? "data" : "models");
     cli_json_open(&json, '[');
-    for (size_t i = 0; i < models->n; i++) write_model(&json, &models->items[i], is_ollamas);
+    for (size_t i = 0; i < models->n; i++) {
+        const cli_served_model *const model = &models->items[i];
+        const time_t since = model->n_clients > 0 ? time(NULL) : model->used;
+        if (list == CLI_LIST_OPENAI)
+            write_openais(&json, model);
+        else if (list == CLI_LIST_TAGS)
+            write_ollamas(&json, model, 0);
+        else if (model->api != NULL)
+            write_ollamas(&json, model, since + (time_t)models->idle_seconds);
+    }
     cli_json_close(&json, ']');
     cli_json_close(&json, '}');
     fclose(out);
@@ -157,7 +175,7 @@ char *cli_models_show(const cli_served_model *model, bool is_ollamas, size_t *si
         FILE *const out = open_memstream(&text, size);
         if (out == NULL) return NULL;
         cli_json json = {.out = out, .is_line = true};
-        write_model(&json, model, false);
+        write_openais(&json, model);
         fclose(out);
         return text;
     }

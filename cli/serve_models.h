@@ -48,9 +48,10 @@ bool cli_models_unload(const cli_served_models *models, cli_served_model *model)
 /* Goes on with loading and with all answers, and closes what is idle. False: there is nothing to
  * do. */
 bool cli_models_step(cli_served_models *models);
-/* What there is, as GET /v1/models has it, or ollama's /api/tags. To be freed; NULL: out of memory.
- */
-char *cli_models_list(const cli_served_models *models, bool is_ollamas, size_t *size);
+/* What there is, as GET /v1/models has it, or ollama's /api/tags or /api/ps. To be freed; NULL: out
+ * of memory. */
+typedef enum cli_model_list { CLI_LIST_OPENAI, CLI_LIST_TAGS, CLI_LIST_RUNNING } cli_model_list;
+char *cli_models_list(const cli_served_models *models, cli_model_list list, size_t *size);
 /* The same of one that is not loaded, as GET /v1/models/NAME has it, or ollama's /api/show. To be
  * freed; NULL: its file cannot be read. */
 char *cli_models_show(const cli_served_model *model, bool is_ollamas, size_t *size);

@@ -11,6 +11,7 @@
 #include <wick/api.h>
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -62,6 +63,7 @@ struct cli_call {
     struct MHD_Connection *connection;
     int socket;
     char *method, *path, *query; /* query NULL: none */
+    char *host;                  /* that the target names: NULL: the header does */
     uint64_t since_ns;
     bytes body;
     int refused; /* a status: the request is answered without the caller; 0: it is not */
@@ -116,6 +118,35 @@ static enum MHD_Result add_argument(void *given, enum MHD_ValueKind kind, const 
     return MHD_YES;
 }
 
+/* A target in absolute form ("http://host/path", RFC 9112, 3.2.2) names the host, and the header
+ * counts no more. */
+static void set_target(cli_call *call, const char *target) {
+    const char *at = target;
+    if (strncasecmp(at, "http://", 7) == 0 || strncasecmp(at, "https://", 8) == 0) {
+        at = strchr(at, ':') + 3;
+        const size_t size = strcspn(at, "/");
+        call->host = strndup(at, size);
+        at += size;
+    }
+    call->path = strdup(at[0] != '\0' ? at : "/");
+}
+
+/* Escapes of a target. Those of zero bytes, which would end it, stay as they are. */
+static size_t unescape(void *given, struct MHD_Connection *connection, char *text) {
+    char *to = text;
+    (void)given;
+    (void)connection;
+    for (const char *at = text; *at != '\0'; at++) {
+        unsigned byte = 0;
+        if (at[0] == '%' && isxdigit((unsigned char)at[1]) && isxdigit((unsigned char)at[2]))
+            (void)sscanf(at + 1, "%2x", &byte);
+        *to++ = byte > 0 ? (char)byte : *at;
+        at += byte > 0 ? 2 : 0;
+    }
+    *to = '\0';
+    return (size_t)(to - text);
+}
+
 static cli_call *make_call(cli_server *server, struct MHD_Connection *connection,
                            const char *method, const char *path) {
     cli_call *const call = calloc(1, sizeof *call);
@@ -123,7 +154,7 @@ static cli_call *make_call(cli_server *server, struct MHD_Connection *connection
     call->server = server;
     call->connection = connection;
     call->method = strdup(method);
-    call->path = strdup(path);
+    set_target(call, path);
     call->n_users = 1;
     pthread_mutex_init(&call->lock, NULL);
     call->socket = cli_socket_of(connection);
@@ -141,6 +172,7 @@ static void leave(cli_call *call) {
     free(call->method);
     free(call->path);
     free(call->query);
+    free(call->host);
     free(call->body.data);
     free(call->answer.data);
     free(call);
@@ -287,6 +319,8 @@ static enum MHD_Result send_response(cli_call *call, int status, const char *typ
     if (response == NULL) return MHD_NO;
     const char *const origin =
         cli_access_origin(&call->server->access, header_of(call, MHD_HTTP_HEADER_ORIGIN));
+    /* Of a preflight; "*" would leave Authorization out. */
+    const char *const headers = header_of(call, "Access-Control-Request-Headers");
     call->status = status;
     if (type != NULL) mhd.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     if (origin != NULL) {
@@ -294,7 +328,9 @@ static enum MHD_Result send_response(cli_call *call, int status, const char *typ
         mhd.add_response_header(response, "Access-Control-Allow-Credentials", "true");
         mhd.add_response_header(response, "Access-Control-Allow-Methods",
                                 "GET, POST, DELETE, OPTIONS");
-        mhd.add_response_header(response, "Access-Control-Allow-Headers", "*");
+        mhd.add_response_header(response, "Access-Control-Allow-Headers",
+                                headers != NULL ? headers : "*");
+        mhd.add_response_header(response, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ORIGIN);
     }
     if (status == MHD_HTTP_SERVICE_UNAVAILABLE || status == MHD_HTTP_TOO_MANY_REQUESTS)
         mhd.add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
@@ -321,12 +357,13 @@ static enum MHD_Result answer_page(cli_call *call, const cli_page_file *file) {
 
 /* The body of an error, in the shape of the API at this path. */
 static void write_error(const cli_call *call, char text[256], int status) {
-    const char *const why = status == MHD_HTTP_UNAUTHORIZED ? "the API key is missing or wrong"
-                            : status == MHD_HTTP_FORBIDDEN  ? "this name of the host is not allowed"
-                            : status == MHD_HTTP_CONTENT_TOO_LARGE ? "the request is too large"
-                            : status == MHD_HTTP_SERVICE_UNAVAILABLE
-                                ? "the server is short of memory, or shutting down"
-                                : "the request makes no sense";
+    const char *const why =
+        status == MHD_HTTP_UNAUTHORIZED             ? "the API key is missing or wrong"
+        : status == MHD_HTTP_FORBIDDEN              ? "this name of the host is not allowed"
+        : status == MHD_HTTP_CONTENT_TOO_LARGE      ? "the request is too large"
+        : status == MHD_HTTP_UNSUPPORTED_MEDIA_TYPE ? "Content-Encoding: a body must come as it is"
+        : status == MHD_HTTP_SERVICE_UNAVAILABLE ? "the server is short of memory, or shutting down"
+                                                 : "the request makes no sense";
     wick_api_error(call->path != NULL ? call->path : "", status, why, text, 256);
 }
 
@@ -376,6 +413,7 @@ static enum MHD_Result count_length(void *given, enum MHD_ValueKind kind, const 
 /* The status that refuses the request before its body; 0: none. */
 static int refuse(const cli_call *call) {
     const char *const length = header_of(call, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *const encoding = header_of(call, MHD_HTTP_HEADER_CONTENT_ENCODING);
     int n_lengths = 0;
     if (call->method == NULL || call->path == NULL) return MHD_HTTP_SERVICE_UNAVAILABLE;
     mhd.get_connection_values(call->connection, MHD_HEADER_KIND, count_length, &n_lengths);
@@ -383,12 +421,15 @@ static int refuse(const cli_call *call) {
         (length != NULL && header_of(call, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL))
         return MHD_HTTP_BAD_REQUEST;
     if (length != NULL && strtoull(length, NULL, 10) > MOST_BODY) return MHD_HTTP_CONTENT_TOO_LARGE;
+    if (encoding != NULL && strcasecmp(encoding, "identity") != 0)
+        return MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
     const bool is_public = strcmp(call->method, "OPTIONS") == 0 ||
                            is_health(call->method, call->path) ||
                            cli_page_find(call->method, call->path) != NULL;
     return cli_access_refuses(
         &call->server->access,
-        &(cli_access_headers){.host = header_of(call, MHD_HTTP_HEADER_HOST),
+        &(cli_access_headers){.host = call->host != NULL ? call->host
+                                                         : header_of(call, MHD_HTTP_HEADER_HOST),
                               .authorization = header_of(call, MHD_HTTP_HEADER_AUTHORIZATION),
                               .x_api_key = header_of(call, "x-api-key")},
         is_public);
@@ -420,8 +461,8 @@ static enum MHD_Result take_request(void *given, struct MHD_Connection *connecti
     if (!call->is_queued) cli_peers_set_whole(&((cli_server *)given)->peers, connection, true);
     if (call->refused != 0) return answer_error(call, call->refused);
     if (strcmp(method, "OPTIONS") == 0) return answer_now(call, MHD_HTTP_OK, "");
-    if (is_health(method, path)) return answer_now(call, MHD_HTTP_OK, "{\"status\":\"ok\"}");
-    const cli_page_file *const file = cli_page_find(method, path);
+    if (is_health(method, call->path)) return answer_now(call, MHD_HTTP_OK, "{\"status\":\"ok\"}");
+    const cli_page_file *const file = cli_page_find(method, call->path);
     if (file != NULL) return answer_page(call, file);
     if (call->is_queued) return answer_call(call);
     return queue_call(call) ? MHD_YES : answer_error(call, MHD_HTTP_SERVICE_UNAVAILABLE);
@@ -502,14 +543,14 @@ static struct MHD_Daemon *start_daemon(cli_server *server, const cli_server_desc
         {MHD_OPTION_END, 0, NULL}};
     const struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
     const bool has_tls = desc->certificate != NULL;
-    return mhd.start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
-                                (has_tls ? MHD_USE_TLS : 0u),
-                            0, NULL, NULL, take_request, server, MHD_OPTION_LISTEN_SOCKET, listener,
-                            MHD_OPTION_NOTIFY_COMPLETED, end_request, server,
-                            MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
-                            cli_peers_watch, &server->peers, MHD_OPTION_CONNECTION_TIMEOUT,
-                            desc->timeout, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
-                            MHD_OPTION_ARRAY, has_tls ? tls : none, MHD_OPTION_END);
+    return mhd.start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
+            (has_tls ? MHD_USE_TLS : 0u),
+        0, NULL, NULL, take_request, server, MHD_OPTION_LISTEN_SOCKET, listener,
+        MHD_OPTION_NOTIFY_COMPLETED, end_request, server, MHD_OPTION_UNESCAPE_CALLBACK, unescape,
+        NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, cli_peers_watch,
+        &server->peers, MHD_OPTION_CONNECTION_TIMEOUT, desc->timeout, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)MOST_CONNECTIONS, MHD_OPTION_ARRAY, has_tls ? tls : none, MHD_OPTION_END);
 }
 
 static cli_server *make_server(const cli_server_desc *desc) {

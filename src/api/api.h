@@ -130,6 +130,8 @@ typedef struct wk_embedding {
     bool has_texts;  /* which have their texts */
     bool has_tokens; /* a row for each token of a text, without pooling */
     uint64_t n_tokens;
+    uint32_t most; /* tokens of a text that are read; 0: all of them */
+    bool is_cut;   /* some text is longer */
     float *rows;   /* [n, n_row], or [n_tokens, n_row] */
     size_t n_rows; /* that have come */
     void (*write)(wick_exchange *x);
@@ -150,6 +152,8 @@ typedef struct wk_style {
     void (*error)(wk_strbuf *to, int status, const char *message);
     /* As an event, into part; NULL: as error. */
     void (*event_error)(wick_exchange *exchange, int status, const char *message);
+    /* Fields of the chat that a request becomes, and what the client calls them; NULL: the same. */
+    const char *const (*names)[2]; /* up to one that is NULL */
 } wk_style;
 
 extern const wk_style wk_chat_style, wk_completion_style, wk_native_style, wk_responses_style,
@@ -313,6 +317,7 @@ wick_status wk_answer_native(wick_exchange *x, wick_error *err);
 wick_status wk_answer_metrics(wick_exchange *x, wick_error *err);
 wick_status wk_answer_slots(wick_exchange *x, wick_error *err);
 wick_status wk_answer_ollama(wick_exchange *x, wick_error *err);
+wick_status wk_answer_ps(wick_exchange *x, wick_error *err);
 wick_status wk_answer_tags(wick_exchange *x, wick_error *err);
 wick_status wk_answer_show(wick_exchange *x, wick_error *err);
 wick_status wk_answer_version(wick_exchange *x, wick_error *err);

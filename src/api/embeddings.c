@@ -19,9 +19,22 @@ static wick_status read_text(wick_exchange *x, size_t i, const wk_json *given, w
                        "input must be a text, token ids, or several of either");
     WK_TRY(wk_ids_of_text(x, given->string, FLAGS, &ids, err));
     if (ids.n == 0) return wk_fail(err, WICK_ERR_VALUE, "input: text %zu is empty", i + 1);
+    e->is_cut |= e->most > 0 && ids.n > e->most;
     e->texts[i] = given->string.text;
     e->sizes[i] = given->string.size;
     e->n_tokens += ids.n;
+    return WICK_OK;
+}
+
+/* ollama's clients expect that what is too long is read up to there; a token that ends texts stays.
+ */
+static wick_status cut(wick_exchange *x, wk_ids *ids, wick_error *err) {
+    const size_t most = x->embedding->most;
+    wk_ids marks;
+    if (most == 0 || ids->n <= most) return WICK_OK;
+    WK_TRY(wk_ids_of_text(x, wk_str_of(""), FLAGS, &marks, err));
+    if (marks.n > 1) ids->ids[most - 1] = ids->ids[ids->n - 1];
+    ids->n = most;
     return WICK_OK;
 }
 
@@ -31,7 +44,20 @@ static wick_status read_ids(wick_exchange *x, size_t i, const wk_json *given, wi
     WK_TRY(given->kind == WK_JSON_STRING ? wk_ids_of_text(x, given->string, FLAGS, ids, err)
                                          : wk_ids_of_list(x, given, ids, err));
     if (ids->n == 0) return wk_fail(err, WICK_ERR_VALUE, "input: text %zu is empty", i + 1);
+    WK_TRY(cut(x, ids, err));
     x->embedding->n_tokens += ids->n;
+    return WICK_OK;
+}
+
+/* n items, or the one. */
+static wick_status read_items(wick_exchange *x, const wk_json *item, bool are_ids,
+                              wick_error *err) {
+    wk_embedding *const e = x->embedding;
+    e->n_tokens = 0;
+    e->ids = are_ids ? wk_arena_array(&x->arena, e->n, sizeof *e->ids) : NULL;
+    if (are_ids && !e->ids) return fail_memory(err);
+    for (size_t i = 0; i < e->n; i++, item = item->next)
+        WK_TRY(are_ids ? read_ids(x, i, item, err) : read_text(x, i, item, err));
     return WICK_OK;
 }
 
@@ -39,6 +65,7 @@ static wick_status read_inputs(wick_exchange *x, wick_error *err) {
     enum { MOST = 2048 };
     const wk_json *input = wk_json_get(x->body, "input");
     if (!input) input = wk_json_get(x->body, "content"); /* llama-server's name */
+    if (!input) input = wk_json_get(x->body, "prompt");  /* ollama's, once */
     const wk_json *const first = input && input->kind == WK_JSON_ARRAY ? input->child : NULL;
     const bool is_list = first && wk_json_is_list_of_prompts(input);
     const wk_json *item = is_list ? first : input;
@@ -51,12 +78,9 @@ static wick_status read_inputs(wick_exchange *x, wick_error *err) {
         are_ids = are_ids || at->kind == WK_JSON_ARRAY;
     e->texts = wk_arena_array(&x->arena, e->n, sizeof *e->texts);
     e->sizes = wk_arena_array(&x->arena, e->n, sizeof *e->sizes);
-    e->ids = are_ids ? wk_arena_array(&x->arena, e->n, sizeof *e->ids) : NULL;
-    if (!e->texts || !e->sizes || (are_ids && !e->ids)) return fail_memory(err);
-    for (size_t i = 0; i < e->n; i++, item = item->next) {
-        WK_TRY(are_ids ? read_ids(x, i, item, err) : read_text(x, i, item, err));
-    }
-    return WICK_OK;
+    if (!e->texts || !e->sizes) return fail_memory(err);
+    WK_TRY(read_items(x, item, are_ids, err));
+    return e->is_cut && !are_ids ? read_items(x, item, true, err) : WICK_OK;
 }
 
 /* ---- The answer ---- */
@@ -105,6 +129,12 @@ static void write_bare(wick_exchange *x) {
     const wk_embedding *const e = x->embedding;
     wk_strbuf *const to = &x->part;
     wk_write_open(to, '{');
+    if (wk_str_is(x->path, "/api/embeddings")) {
+        wk_write_key(to, "embedding");
+        write_vector(to, e, e->rows);
+        wk_write_close(to, '}');
+        return;
+    }
     wk_write_put(to, "model", x->api->name);
     wk_write_key(to, "embeddings");
     wk_write_open(to, '[');
@@ -168,6 +198,16 @@ static wick_status open_embedder(wick_api *api, wick_error *err) {
     return wick_embedder_open(api->model, &desc, &api->embedder, err);
 }
 
+/* Of a text, as wick_embedder_open has it. */
+static uint32_t most_tokens(const wick_api *api) {
+    const uint32_t most = api->is_encoder ? 8192 : 4096;
+    wick_model_info info;
+    wick_model_get_info(api->model, &info);
+    const uint32_t context =
+        info.short_context_length > 0 ? info.short_context_length : info.context_length;
+    return context < most ? context : most;
+}
+
 /* In whose shape; only llama-server's has room for vectors of tokens. */
 static wick_status choose_shape(wick_exchange *x, wick_error *err) {
     wk_embedding *const e = x->embedding;
@@ -179,7 +219,11 @@ static wick_status choose_shape(wick_exchange *x, wick_error *err) {
                        "/embedding has them");
     e->write = write_answer;
     if (e->has_tokens || wk_str_is(x->path, "/embedding")) e->write = write_lists;
-    if (wk_str_is(x->path, "/api/embed")) e->write = write_bare;
+    if (x->style != &wk_ollama_style) return WICK_OK;
+    bool cuts = true;
+    e->write = write_bare;
+    WK_TRY(wk_request_bool(x, "truncate", &cuts, err));
+    if (cuts) e->most = most_tokens(x->api);
     return WICK_OK;
 }
 
@@ -194,6 +238,12 @@ wick_status wk_answer_embeddings(wick_exchange *x, wick_error *err) {
     WK_TRY(wk_request_whole(x, "dimensions", 1, info.n_embd, &e->n_dims, err));
     WK_TRY(open_embedder(x->api, err));
     WK_TRY(choose_shape(x, err));
+    const wk_json *const input = wk_request_field(x, "input");
+    if (x->style == &wk_ollama_style && input && input->kind == WK_JSON_ARRAY && !input->child) {
+        write_bare(x);
+        wk_exchange_end(x, 200);
+        return WICK_OK;
+    }
     WK_TRY(read_inputs(x, err));
     if (e->has_tokens && e->n_tokens > MOST_TOKENS)
         return wk_fail(err, WICK_ERR_VALUE, "input: at most %d tokens, of which each has a vector",

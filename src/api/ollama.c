@@ -192,7 +192,11 @@ static void write_error(wk_strbuf *to, int status, const char *message) {
     wk_write_close(to, '}');
 }
 
+static const char *const names[][2] = {
+    {"n_predict", "num_predict"}, {"response_format", "format"}, {NULL}};
+
 const wk_style wk_ollama_style = {.is_chat = true,
+                                  .names = names,
                                   .stream_type = "application/x-ndjson",
                                   .text = write_text,
                                   .call = write_call,
@@ -215,8 +219,31 @@ static wick_status answer(wick_exchange *x, bool is_raw, wick_error *err) {
                   : wk_prompt_of_chat(x, err);
 }
 
+/* A request that says nothing asks for the model to be there. */
+static bool asks_to_load(const wick_exchange *x) {
+    const wk_json *const said = wk_request_field(x, is_prompt(x) ? "prompt" : "messages");
+    if (!said) return true;
+    return said->kind == (is_prompt(x) ? WK_JSON_STRING : WK_JSON_ARRAY) && !said->child &&
+           said->string.size == 0;
+}
+
+static wick_status answer_load(wick_exchange *x, wick_error *err) {
+    const wk_str none = {.size = 0};
+    bool is_stream = true;
+    WK_TRY(wk_request_bool(x, "stream", &is_stream, err));
+    (void)open_line(x);
+    write_said(x, none, none, none);
+    wk_write_put(&x->part, "done_reason", "load");
+    close_line(x, true);
+    if (is_stream) x->type = wk_ollama_style.stream_type;
+    if (is_stream) wk_exchange_line(x);
+    wk_exchange_end(x, 200);
+    return WICK_OK;
+}
+
 wick_status wk_answer_ollama(wick_exchange *x, wick_error *err) {
     bool is_raw = false;
+    if (asks_to_load(x)) return answer_load(x, err);
     WK_TRY(wk_request_bool(x, "raw", &is_raw, err));
     is_raw = is_prompt(x) && (is_raw || wk_request_has_suffix(x));
     if (is_raw) x->style = &raw_style;
@@ -225,10 +252,11 @@ wick_status wk_answer_ollama(wick_exchange *x, wick_error *err) {
 
 /* ---- What there is ---- */
 
-wick_status wk_answer_tags(wick_exchange *x, wick_error *err) {
+/* With what it is while it is loaded: it stays, which clients have no other word for. */
+static wick_status answer_list(wick_exchange *x, bool is_loaded) {
+    enum { A_YEAR = 365 * 24 * 3600 };
     wick_model_info info;
     char digest[17];
-    (void)err;
     wick_model_get_info(x->api->model, &info);
     snprintf(digest, sizeof digest, "%016llx",
              (unsigned long long)wk_gguf_checksum(x->api->model->gguf));
@@ -239,9 +267,24 @@ wick_status wk_answer_tags(wick_exchange *x, wick_error *err) {
     wk_write_put_whole(&x->part, "size", info.file_bytes);
     wk_write_put(&x->part, "digest", digest);
     wk_write_details(&x->part, x->api->model->gguf);
+    if (is_loaded) {
+        write_time(&x->part, "expires_at", x->time + A_YEAR);
+        wk_write_put_whole(&x->part, "size_vram", info.weight_bytes);
+        wk_write_put_whole(&x->part, "context_length", x->api->session.context_length);
+    }
     wk_strbuf_text(&x->part, "}]}");
     wk_exchange_end(x, 200);
     return WICK_OK;
+}
+
+wick_status wk_answer_tags(wick_exchange *x, wick_error *err) {
+    (void)err;
+    return answer_list(x, false);
+}
+
+wick_status wk_answer_ps(wick_exchange *x, wick_error *err) {
+    (void)err;
+    return answer_list(x, true);
 }
 
 wick_status wk_answer_show(wick_exchange *x, wick_error *err) {

@@ -139,14 +139,26 @@ static wick_status read_mirostat(wick_exchange *x, wick_error *err) {
     return WICK_OK;
 }
 
+/* Whether it is a whole number, which some clients write with a fraction (1.0). */
+static bool is_whole(const wk_json *given, int64_t *value) {
+    const double most = 9007199254740992; /* 2^53 */
+    if (given->kind != WK_JSON_NUMBER) return false;
+    *value = given->integer;
+    if (given->is_integer) return true;
+    if (!(fabs(given->number) <= most) || given->number != floor(given->number)) return false;
+    *value = (int64_t)given->number;
+    return true;
+}
+
 /* -1, as some clients have it, and none are the same. */
 static wick_status read_seed(wick_exchange *x, wick_error *err) {
     const wk_json *const given = wk_request_field(x, "seed");
     if (!given) return WICK_OK;
-    if (given->kind != WK_JSON_NUMBER || !given->is_integer)
+    int64_t whole;
+    if (!is_whole(given, &whole))
         return wk_fail(err, WICK_ERR_VALUE, "seed must be a whole number");
-    if (given->integer == -1) return WICK_OK;
-    const uint64_t seed = (uint64_t)given->integer;
+    if (whole == -1) return WICK_OK;
+    const uint64_t seed = (uint64_t)whole;
     x->desc.sampler.seed = seed > 0 ? seed : UINT64_MAX; /* 0 would be no seed */
     return WICK_OK;
 }
@@ -157,12 +169,12 @@ static wick_status read_limit(wick_exchange *x, wick_error *err) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const wk_json *const given = wk_request_field(x, names[i]);
         if (!given) continue;
-        if (given->kind != WK_JSON_NUMBER || !given->is_integer || given->integer < -1 ||
-            given->integer > INT32_MAX)
+        int64_t whole;
+        if (!is_whole(given, &whole) || whole < -1 || whole > INT32_MAX)
             return wk_fail(err, WICK_ERR_VALUE, "%s must be a whole number from 0 on, or -1",
                            names[i]);
-        x->desc.max_tokens = given->integer < 0 ? 0 : (uint32_t)given->integer;
-        x->has_no_tokens = given->integer == 0;
+        x->desc.max_tokens = whole < 0 ? 0 : (uint32_t)whole;
+        x->has_no_tokens = whole == 0;
         return WICK_OK;
     }
     return WICK_OK;
@@ -310,11 +322,11 @@ static wick_status read_work(wick_exchange *x, wick_error *err) {
     const wk_json *const slot = wk_request_field(x, "id_slot");
     x->slot = -1;
     if (slot) {
-        if (slot->kind != WK_JSON_NUMBER || !slot->is_integer || slot->integer < -1 ||
-            slot->integer >= x->api->n_parallel)
+        int64_t whole;
+        if (!is_whole(slot, &whole) || whole < -1 || whole >= x->api->n_parallel)
             return wk_fail(err, WICK_ERR_VALUE, "id_slot must be -1 or a number below %u",
                            x->api->n_parallel);
-        x->slot = (int32_t)slot->integer;
+        x->slot = (int32_t)whole;
     }
     WK_TRY(wk_request_bool(x, "cache_prompt", &reuses, err));
     if (!reuses) x->desc.no_reuse = true;

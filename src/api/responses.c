@@ -331,7 +331,14 @@ static void write_event_error(wick_exchange *x, int status, const char *message)
     wk_write_raw(to, "\"param\":null}");
 }
 
+static const char *const names[][2] = {{"max_tokens", "max_output_tokens"},
+                                       {"messages", "input"},
+                                       {"response_format", "text.format"},
+                                       {"reasoning_effort", "reasoning.effort"},
+                                       {NULL}};
+
 const wk_style wk_responses_style = {.is_chat = true,
+                                     .names = names,
                                      .begin = begin,
                                      .text = write_text,
                                      .call = write_call,

@@ -44,8 +44,10 @@ static const route routes[] = {
     {"POST", "/apply-template", wk_answer_template, NULL, AT_ONCE},
     {"POST", "/api/chat", wk_answer_ollama, &wk_ollama_style, QUEUED},
     {"POST", "/api/generate", wk_answer_ollama, &wk_ollama_style, QUEUED},
-    {"POST", "/api/embed", wk_answer_embeddings, NULL, QUEUED},
+    {"POST", "/api/embed", wk_answer_embeddings, &wk_ollama_style, QUEUED},
+    {"POST", "/api/embeddings", wk_answer_embeddings, &wk_ollama_style, QUEUED},
     {"POST", "/api/show", wk_answer_show, &wk_ollama_style, AT_ONCE},
+    {"GET", "/api/ps", wk_answer_ps, &wk_ollama_style, AT_ONCE},
     {"GET", "/api/tags", wk_answer_tags, &wk_ollama_style, AT_ONCE},
     {"GET", "/api/version", wk_answer_version, &wk_ollama_style, AT_ONCE},
     {"GET", "/v1/models", wk_answer_models, NULL, AT_ONCE},
@@ -75,6 +77,15 @@ static const route *find_route(const wick_request *request, int *status) {
         *status = 405;
     }
     return NULL;
+}
+
+/* Of the API at this path, also where there is no answer. */
+static const wk_style *style_at(const char *path) {
+    static const char ollamas[] = "/api/";
+    int ignored;
+    const route *const found = find_route(&(wick_request){.method = "", .path = path}, &ignored);
+    if (found) return found->style;
+    return strncmp(path, ollamas, sizeof ollamas - 1) == 0 ? &wk_ollama_style : NULL;
 }
 
 static const char *why_not(int status) {
@@ -159,15 +170,28 @@ static wick_status read_body(wick_exchange *x, const wick_request *request, bool
     return wk_fail(err, WICK_ERR_FORMAT, "the body must be a JSON object");
 }
 
+/* The sentence begins with the field, which has the name that the client knows. */
+static void refuse(wick_exchange *x, const wk_style *style, wick_status status,
+                   const wick_error *err) {
+    wick_error said = *err;
+    for (const char *const(*at)[2] = style ? style->names : NULL; at && (*at)[0]; at++) {
+        const size_t n = strlen((*at)[0]);
+        if (strncmp(err->message, (*at)[0], n) != 0 || !strchr(" :.", err->message[n])) continue;
+        snprintf(said.message, sizeof said.message, "%s%s", (*at)[1], err->message + n);
+        break;
+    }
+    wk_exchange_fail(x, wk_status_of(status), said.message);
+}
+
 void wk_exchange_begin(wick_exchange *x, const wick_request *request) {
     int status;
     wick_error err = {.status = WICK_OK};
     const route *const found = find_route(request, &status);
+    x->style = style_at(request->path);
     if (!found) {
         wk_exchange_fail(x, status, why_not(status));
         return;
     }
-    x->style = found->style;
     if (found->turn == QUEUED && !has_room(x->api)) { /* before it is read, which takes time */
         wk_exchange_fail(x, 503, "all places in the queue are taken");
         return;
@@ -181,8 +205,8 @@ void wk_exchange_begin(wick_exchange *x, const wick_request *request) {
         done = read_body(x, request, found->turn == AT_ONCE_FROM_LIST, &err);
     if (done == WICK_OK) done = found->answer(x, &err);
     if (done != WICK_OK)
-        wk_exchange_fail(x, wk_status_of(done), err.message);
-    else if (found->turn == QUEUED)
+        refuse(x, found->style, done, &err);
+    else if (found->turn == QUEUED && x->status == 0)
         queue(x);
 }
 
@@ -191,13 +215,11 @@ size_t wick_api_error(const char *path, int status, const char *message, char *t
     wk_heap heap;
     wk_strbuf made;
     if (!path || !message || !text || capacity == 0) return 0;
-    const wick_request request = {.method = "", .path = path};
-    int ignored;
-    const route *const found = find_route(&request, &ignored);
+    const wk_style *const style = style_at(path);
     wk_heap_init(&heap, NULL);
     wk_strbuf_init(&made, &heap);
-    if (found && found->style && found->style->error)
-        found->style->error(&made, status, message);
+    if (style && style->error)
+        style->error(&made, status, message);
     else
         wk_write_error(&made, status, message);
     const size_t size = made.failed || made.size >= capacity ? 0 : made.size;

@@ -437,8 +437,23 @@ def test_ollama():
         vectors = server.get("/api/embed", {"input": ["One day", "Once"]})["embeddings"]
         one = server.get("/v1/embeddings", {"input": "One day"})["data"][0]
         equal(vectors[0], one["embedding"])
-        status, _, content = server.ask("/api/chat", {"messages": []})
-        equal((status, list(content)), (400, ["error"]))
+        equal(server.get("/api/embeddings", {"prompt": "One day"}), {"embedding": vectors[0]})
+        equal(server.get("/api/embed", {"input": []})["embeddings"], [])
+        long = "One day " * 3000
+        whole, cut = server.get("/api/embed", {"input": ["One day", long]})["embeddings"]
+        equal((whole, len(cut)), (vectors[0], len(whole)))
+        for path, body in (("/api/embed", {"input": long, "truncate": False}),
+                           ("/api/chat", {"messages": 5}), ("/api/none", {})):
+            status, _, content = server.ask(path, body)
+            equal((status, list(content)), (404 if path == "/api/none" else 400, ["error"]))
+            assert isinstance(content["error"], str), content
+        running = server.get("/api/ps")["models"][0]
+        equal(running["digest"], server.get("/api/tags")["models"][0]["digest"])
+        assert running["expires_at"] > running["modified_at"] and running["size_vram"] > 0
+        for path in ("/api/generate", "/api/chat"):
+            loaded = server.get(path, {"model": "tales", "messages": [], "stream": False})
+            equal((loaded["done"], loaded["done_reason"]), (True, "load"))
+            equal(len(lines_of(server, path, {"model": "tales"})), 1)
 
 
 def test_ollama_thinks_and_fills_the_context():
@@ -579,9 +594,13 @@ def test_models_that_are_not_loaded():
             equal(shown["details"]["quantization_level"], "F32")
             assert re.fullmatch(r"[0-9.]+K", shown["details"]["parameter_size"]), shown
             equal(server.get("/v1/models")["data"][0]["status"]["value"], "unloaded")
+            equal(server.get("/api/ps"), {"models": []})
             equal(server.get(CHAT, {**USER, "model": "one:latest"})["model"], "one")
             equal(server.get("/v1/models/one")["meta"]["n_vocab"], 512)
             equal(server.get("/api/show", {"model": "one"}), shown)
+            running = server.get("/api/ps")["models"]
+            equal([(m["name"], m["size"]) for m in running], [("one", os.path.getsize(MODEL))])
+            assert running[0]["expires_at"] > listed["modified_at"]
 
 
 # ---- What llama-server has besides ----
@@ -862,6 +881,10 @@ def test_pages_of_others():
     with Server() as server:
         status, headers, _ = server.ask(CHAT, method="OPTIONS", headers=page)
         equal((status, headers["Access-Control-Allow-Origin"]), (200, page["Origin"]))
+        asked = {**page, "Access-Control-Request-Headers": "authorization,content-type"}
+        headers = server.ask(CHAT, method="OPTIONS", headers=asked)[1]
+        equal(headers["Access-Control-Allow-Headers"], "authorization,content-type")
+        equal(headers["Vary"], "Origin")
     with Server("--cors-origins", "localhost") as server:
         equal(server.ask("/v1/models", headers=page)[1]["Access-Control-Allow-Origin"], None)
         own = {"Origin": "http://localhost:3000"}
@@ -890,6 +913,13 @@ def test_raw_requests():
         assert large.startswith(b"HTTP/1.1 413 "), large
         two = send(server, head + b"2\r\nContent-Length: 3\r\n\r\n{}")
         assert two.startswith(b"HTTP/1.1 400 "), two
+        packed = send(server, head + b"2\r\nContent-Encoding: gzip\r\n\r\n{}")
+        assert packed.startswith(b"HTTP/1.1 415 "), packed
+        server.get("/tokenize", {"content": "a"}, headers={"Content-Encoding": "identity"})
+        for target, status in (("http://x/v1/models", 200), ("http://x:80/health?a=b", 200),
+                               ("http://x", 200), ("/v1/models%00", 404), ("/v1%2fmodels", 200),
+                               ("/v1/models/%E4%zz", 404)):
+            equal((target, server.ask(target)[0]), (target, status))
         nobody = send(server, b"GET /health HTTP/1.1\r\n\r\n")
         assert nobody.startswith(b"HTTP/1.1 400 "), nobody
         send(server, b"\x00\xff\x00")

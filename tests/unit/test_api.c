@@ -109,6 +109,15 @@ static const struct {
      "functions and function_call are not known"},
     {chat, "{" CHAT ",\"function_call\":\"auto\"}", "functions and function_call are not known"},
     {chat, "{" CHAT ",\"reasoning_effort\":5}", "reasoning_effort must be a text"},
+    {"/v1/messages", "{" CHAT ",\"max_tokens\":5,\"stop_sequences\":5}",
+     "\"stop_sequences must be"},
+    {"/v1/responses", "{\"input\":\"a\",\"max_output_tokens\":-2}", "\"max_output_tokens must be"},
+    {"/v1/responses", "{\"input\":[5]}", "\"input: each must be an object with a role"},
+    {"/api/chat", "{" CHAT ",\"options\":{\"num_predict\":-2}}",
+     "{\"error\":\"num_predict must be"},
+    {"/api/embed", "{\"input\":5}", "{\"error\":\"input must be"},
+    {"/api/embed", "{\"input\":\"a\",\"truncate\":5}",
+     "{\"error\":\"truncate must be true or false"},
 };
 
 static void test_refusals(void **state) {
@@ -196,6 +205,10 @@ static void test_sampling(void **state) {
     assert_true(x->desc.sampler.bias[1].id == 6 && isinf(x->desc.sampler.bias[1].bias));
     assert_int_equal(x->desc.n_stop, 2); /* an empty text would stop everything */
     assert_string_equal(x->desc.stop[1], "y");
+    wick_exchange_close(x);
+
+    x = ask(api, completion, "{\"prompt\":\"a\",\"seed\":7.0,\"max_tokens\":2.0,\"id_slot\":1e0}");
+    assert_true(x->desc.sampler.seed == 7 && x->desc.max_tokens == 2 && x->slot == 1);
     wick_exchange_close(x);
 
     x = ask(api, completion,
