@@ -74,7 +74,7 @@ static wick_status sorted_entries(wk_jinja *j, const wk_jvalue *dict, wk_jlist *
     wk_jvalue pairs = *dict, sorted;
     pairs.kind = WK_J_ITEMS;
     WK_TRY(wk_jitems(j, &pairs, out));
-    WK_TRY(wk_jsorted(j, out, &path, true, false, &sorted));
+    WK_TRY(wk_jsorted(j, out, &path, NULL, true, false, &sorted));
     *out = *sorted.list;
     return WICK_OK;
 }
@@ -121,6 +121,7 @@ static void put_float(wk_jbuilder *to, double number) {
 }
 
 static wick_status put_value(wk_jbuilder *to, const wk_jvalue *value, style *s) {
+    wk_jlist items;
     WK_TRY(wk_jenter(to->j));
     switch (value->kind) {
     case WK_J_NONE: wk_jput_word(to, "null"); break;
@@ -130,7 +131,10 @@ static wick_status put_value(wk_jbuilder *to, const wk_jvalue *value, style *s) 
     case WK_J_STRING: put_string(to, value->string, s); break;
     case WK_J_LIST:
     case WK_J_GENERATOR: /* which Python refuses, and templates mean */
-    case WK_J_TUPLE: WK_TRY(put_list(to, value->list, s)); break;
+    case WK_J_TUPLE:
+        WK_TRY(wk_jitems(to->j, &(wk_jvalue){.kind = value->kind, .list = value->list}, &items));
+        WK_TRY(put_list(to, &items, s));
+        break;
     case WK_J_DICT: WK_TRY(put_dict(to, value, s)); break;
     default:
         return wk_jfail(to->j, "Object of type %s is not JSON serializable", wk_jtype_name(value));

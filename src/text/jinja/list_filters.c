@@ -11,18 +11,27 @@ wick_status wk_jself_items(wk_jinja *j, const wk_jargs *args, wk_jlist *out) {
     return wk_jitems(j, &self, out);
 }
 
-/* An item, or the attribute of it that a.b.0 names. */
-wick_status wk_jpath(wk_jinja *j, const wk_jvalue *item, const wk_jvalue *path, wk_jvalue *out) {
+/* One step of a path. */
+static wick_status item_or(wk_jinja *j, wk_jvalue of, const wk_jvalue *part,
+                           const wk_jvalue *fallback, wk_jvalue *out) {
+    WK_TRY(wk_jitem(j, &of, part, out));
+    if (out->kind == WK_J_UNDEFINED && fallback != NULL && fallback->kind > WK_J_NONE)
+        *out = *fallback;
+    return WICK_OK;
+}
+
+wick_status wk_jpath(wk_jinja *j, const wk_jvalue *item, const wk_jvalue *path,
+                     const wk_jvalue *fallback, wk_jvalue *out) {
     *out = *item;
     if (path->kind == WK_J_ABSENT || path->kind == WK_J_NONE) return WICK_OK;
-    if (path->kind != WK_J_STRING) return wk_jitem(j, item, path, out);
+    if (path->kind != WK_J_STRING) return item_or(j, *item, path, fallback, out);
     const wk_jtext text = path->string;
     WK_TRY(wk_jread(j, WK_J_CHAR * text.size));
     for (size_t from = 0; from <= text.size;) {
         const char *const dot =
             from < text.size ? memchr(text.text + from, '.', text.size - from) : NULL;
         const size_t to = dot != NULL ? (size_t)(dot - text.text) : text.size;
-        wk_jvalue part = wk_jstring(wk_jtext_part(text, from, to)), of = *out;
+        wk_jvalue part = wk_jstring(wk_jtext_part(text, from, to));
         int64_t index = 0;
         bool is_index = to > from && to - from < 10;
         for (size_t i = from; i < to && is_index; i++) {
@@ -30,7 +39,7 @@ wick_status wk_jpath(wk_jinja *j, const wk_jvalue *item, const wk_jvalue *path, 
             index = index * 10 + (text.text[i] - '0');
         }
         if (is_index) part = wk_jinteger(index);
-        WK_TRY(wk_jitem(j, &of, &part, out));
+        WK_TRY(item_or(j, *out, &part, fallback, out));
         from = to + 1;
     }
     return WICK_OK;
@@ -91,10 +100,10 @@ static wick_status merge_sort(wk_jinja *j, keyed *items, size_t n, bool reverse)
 
 /* paths: "a,b.c": several keys, the first counts most. */
 static wick_status sort_key(wk_jinja *j, const wk_jvalue *item, const wk_jvalue *paths,
-                            bool case_sensitive, wk_jvalue *out) {
+                            const wk_jvalue *fallback, bool case_sensitive, wk_jvalue *out) {
     if (paths->kind == WK_J_STRING) WK_TRY(wk_jread(j, paths->string.size));
     if (paths->kind != WK_J_STRING || !memchr(paths->string.text, ',', paths->string.size)) {
-        WK_TRY(wk_jpath(j, item, paths, out));
+        WK_TRY(wk_jpath(j, item, paths, fallback, out));
         return wk_jfolded(j, out, case_sensitive);
     }
     wk_jtext rest = paths->string;
@@ -104,7 +113,7 @@ static wick_status sort_key(wk_jinja *j, const wk_jvalue *item, const wk_jvalue 
         const size_t to = comma != NULL ? (size_t)(comma - rest.text) : rest.size;
         const wk_jvalue path = wk_jstring(wk_jtext_part(rest, 0, to));
         wk_jvalue part;
-        WK_TRY(wk_jpath(j, item, &path, &part));
+        WK_TRY(wk_jpath(j, item, &path, NULL, &part));
         WK_TRY(wk_jfolded(j, &part, case_sensitive));
         WK_TRY(wk_jlist_push(j, out->list, part));
         if (comma == NULL) return WICK_OK;
@@ -113,12 +122,13 @@ static wick_status sort_key(wk_jinja *j, const wk_jvalue *item, const wk_jvalue 
 }
 
 wick_status wk_jsorted(wk_jinja *j, const wk_jlist *items, const wk_jvalue *path,
-                       bool case_sensitive, bool reverse, wk_jvalue *out) {
+                       const wk_jvalue *fallback, bool case_sensitive, bool reverse,
+                       wk_jvalue *out) {
     keyed *const keys = wk_jalloc(j, items->n, sizeof *keys);
     if (keys == NULL) return WICK_ERR_VALUE;
     for (size_t i = 0; i < items->n; i++) {
         keys[i].item = items->items[i];
-        WK_TRY(sort_key(j, &items->items[i], path, case_sensitive, &keys[i].key));
+        WK_TRY(sort_key(j, &items->items[i], path, fallback, case_sensitive, &keys[i].key));
     }
     WK_TRY(merge_sort(j, keys, items->n, reverse));
     WK_TRY(wk_jlist_make(j, WK_J_LIST, items->n, out));
@@ -129,7 +139,7 @@ wick_status wk_jsorted(wk_jinja *j, const wk_jlist *items, const wk_jvalue *path
 static wick_status f_sort(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     wk_jlist items;
     WK_TRY(wk_jself_items(j, args, &items));
-    return wk_jsorted(j, &items, &args->values[2], wk_jarg_truth(args, 1, false),
+    return wk_jsorted(j, &items, &args->values[2], NULL, wk_jarg_truth(args, 1, false),
                       wk_jarg_truth(args, 0, false), out);
 }
 
@@ -150,7 +160,7 @@ static wick_status f_dictsort(wk_jinja *j, const wk_jargs *args, wk_jvalue *out)
     pairs.kind = WK_J_ITEMS;
     WK_TRY(wk_jitems(j, &pairs, &items));
     const wk_jvalue path = wk_jinteger(by_value ? 1 : 0);
-    return wk_jsorted(j, &items, &path, wk_jarg_truth(args, 0, false),
+    return wk_jsorted(j, &items, &path, NULL, wk_jarg_truth(args, 0, false),
                       wk_jarg_truth(args, 2, false), out);
 }
 
@@ -160,13 +170,13 @@ static wick_status f_groupby(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) 
     wk_jvalue sorted, before = {.kind = WK_J_ABSENT};
     const bool case_sensitive = wk_jarg_truth(args, 2, false);
     WK_TRY(wk_jself_items(j, args, &items));
-    WK_TRY(wk_jsorted(j, &items, &args->values[0], case_sensitive, false, &sorted));
+    WK_TRY(
+        wk_jsorted(j, &items, &args->values[0], &args->values[1], case_sensitive, false, &sorted));
     WK_TRY(wk_jlist_make(j, WK_J_LIST, 0, out));
     for (size_t i = 0; i < sorted.list->n; i++) {
         wk_jvalue shown, key, group;
         bool equal = false;
-        WK_TRY(wk_jpath(j, &sorted.list->items[i], &args->values[0], &shown));
-        if (shown.kind == WK_J_UNDEFINED && wk_jhas(args, 1)) shown = args->values[1];
+        WK_TRY(wk_jpath(j, &sorted.list->items[i], &args->values[0], &args->values[1], &shown));
         key = shown;
         WK_TRY(wk_jfolded(j, &key, case_sensitive));
         if (before.kind != WK_J_ABSENT) WK_TRY(wk_jequal(j, &key, &before, &equal));
@@ -191,7 +201,7 @@ static wick_status f_unique(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     WK_TRY(wk_jlist_make(j, WK_J_GENERATOR, 0, out));
     for (size_t i = 0; i < items.n; i++) {
         wk_jvalue key, *found;
-        WK_TRY(wk_jpath(j, &items.items[i], &args->values[1], &key));
+        WK_TRY(wk_jpath(j, &items.items[i], &args->values[1], NULL, &key));
         WK_TRY(wk_jfolded(j, &key, wk_jarg_truth(args, 0, false)));
         WK_TRY(wk_jdict_find(j, seen.dict, &key, &found));
         if (found != NULL) continue;
@@ -208,6 +218,11 @@ static wick_status f_first(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     wk_jlist items;
     wk_jvalue self = *args->self;
     size_t end = 0;
+    bool found = false;
+    if (self.kind == WK_J_GENERATOR) {
+        WK_TRY(wk_jnext(j, self.generator, out, &found));
+        if (found) return WICK_OK;
+    }
     if (self.kind == WK_J_STRING && self.string.size > 0) {
         wk_jnext_char(wk_jtext_str(self.string), &end);
         *out = wk_jstring(wk_jtext_part(self.string, 0, end));
@@ -280,7 +295,7 @@ static wick_status f_join(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     wk_jbuilder made = wk_jbuilder_begin(j);
     for (size_t i = 0; i < items.n; i++) {
         wk_jvalue item;
-        WK_TRY(wk_jpath(j, &items.items[i], &args->values[1], &item));
+        WK_TRY(wk_jpath(j, &items.items[i], &args->values[1], NULL, &item));
         if (i > 0) wk_jput(&made, separator);
         wk_jput_str(&made, &item);
     }

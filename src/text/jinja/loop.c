@@ -6,7 +6,8 @@
 struct wk_jloop {
     const wk_jnode *node;
     wk_jscope *outside;
-    wk_jlist source; /* what is looped over, of which n_tested passed the condition or not */
+    wk_jgenerator *generator; /* what is looped over; NULL: */
+    wk_jlist source;          /* a list, of which n_tested passed the condition or not */
     size_t n_tested;
     wk_jlist accepted; /* what passed */
     size_t index;      /* of the current one */
@@ -29,10 +30,15 @@ static wick_status test_item(wk_jinja *j, const wk_jloop *loop, wk_jvalue item, 
 /* Looks for items until n have passed or there are no more: as late as the template can tell, since
  * the condition may depend on what the body does. */
 static wick_status look_ahead(wk_jinja *j, wk_jloop *loop, size_t n) {
-    while (loop->accepted.n < n && loop->n_tested < loop->source.n) {
-        const wk_jvalue item = loop->source.items[loop->n_tested++];
-        bool passes;
-        WK_TRY(test_item(j, loop, item, &passes));
+    while (loop->accepted.n < n) {
+        wk_jvalue item;
+        bool found = loop->n_tested < loop->source.n, passes = true;
+        if (loop->generator != NULL)
+            WK_TRY(wk_jnext(j, loop->generator, &item, &found));
+        else if (found)
+            item = loop->source.items[loop->n_tested++];
+        if (!found) return WICK_OK;
+        if (loop->node->third != NULL) WK_TRY(test_item(j, loop, item, &passes));
         if (passes) WK_TRY(wk_jlist_push(j, &loop->accepted, item));
     }
     return WICK_OK;
@@ -71,7 +77,10 @@ static wick_status start_loop(wk_jinja *j, const wk_jnode *node, wk_jscope *outs
     wk_jloop *const loop = wk_jalloc(j, 1, sizeof *loop);
     if (loop == NULL) return WICK_ERR_VALUE;
     *loop = (wk_jloop){.node = node, .outside = outside, .depth = depth};
-    WK_TRY(wk_jitems(j, &iterable, &loop->source));
+    if (iterable.kind == WK_J_GENERATOR)
+        loop->generator = iterable.generator;
+    else
+        WK_TRY(wk_jitems(j, &iterable, &loop->source));
     if (node->third == NULL) { /* all pass */
         loop->accepted = loop->source;
         loop->n_tested = loop->source.n;
@@ -180,6 +189,6 @@ const wk_jtable wk_jloop_methods = {methods, WK_COUNT(methods)};
 
 void wk_jput_loop(wk_jbuilder *to, const wk_jloop *loop) {
     char text[64];
-    snprintf(text, sizeof text, "<LoopContext %zu/%zu>", loop->index + 1, loop->source.n);
+    snprintf(text, sizeof text, "<LoopContext %zu/%zu>", loop->index + 1, loop->accepted.n);
     wk_jput_word(to, text);
 }

@@ -236,7 +236,7 @@ static wick_status f_sum(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     wk_jvalue total = wk_jhas(args, 1) ? args->values[1] : wk_jinteger(0), item;
     WK_TRY(wk_jself_items(j, args, &items));
     for (size_t i = 0; i < items.n; i++) {
-        WK_TRY(wk_jpath(j, &items.items[i], &args->values[0], &item));
+        WK_TRY(wk_jpath(j, &items.items[i], &args->values[0], NULL, &item));
         const wk_jvalue before = total;
         WK_TRY(wk_jbinary(j, WK_J_ADD, &before, &item, &total));
     }
@@ -251,7 +251,7 @@ static wick_status extreme(wk_jinja *j, const wk_jargs *args, bool is_max, wk_jv
     if (items.n == 0) return wk_jundefined(j, NULL, wk_jtext_of("item of an empty sequence"), out);
     for (size_t i = 0; i < items.n; i++) {
         int order = -1;
-        WK_TRY(wk_jpath(j, &items.items[i], &args->values[1], &key));
+        WK_TRY(wk_jpath(j, &items.items[i], &args->values[1], NULL, &key));
         WK_TRY(wk_jfolded(j, &key, wk_jarg_truth(args, 0, false)));
         if (i > 0)
             WK_TRY(is_max ? wk_jcompare(j, &best, &key, ">", &order)

@@ -10,93 +10,83 @@ static wick_status named(wk_jinja *j, const wk_jargs *args, const char *name, wk
     return WICK_OK;
 }
 
-/* What is false has none, whether it can be looped over or not. */
-static wick_status items_if_true(wk_jinja *j, const wk_jargs *args, wk_jlist *out) {
-    *out = (wk_jlist){.n = 0};
-    return wk_jtruth(args->self) ? wk_jself_items(j, args, out) : WICK_OK;
-}
-
-/* A filter or a test for each item, with the arguments after its name. */
-typedef struct called {
-    const wk_jbuiltin *builtin;
-    wk_jargs args;
-} called;
-
-/* By the argument at i. */
-static wick_status find_called(wk_jinja *j, const wk_jargs *args, size_t i, bool is_test,
-                               called *out) {
+/* Finds the filter or test that the argument at i names, and calls it for an item with the
+ * arguments after it. */
+static wick_status call_named(wk_jinja *j, wk_jgenerator *g, size_t i, bool is_test,
+                              const wk_jvalue *item, wk_jvalue *out) {
     const char *const what = is_test ? "test" : "filter";
-    if (args->values[i].kind != WK_J_STRING)
-        return wk_jfail(j, "the name of a %s must be a text", what);
-    const wk_str name = wk_jtext_str(args->values[i].string);
-    out->builtin = is_test ? wk_jfind_test(name) : wk_jfind_filter(name);
-    if (out->builtin == NULL) return wk_jfail(j, "No %s named '%s'.", what, wk_str_show(name).text);
-    out->args = *args;
-    out->args.values += i + 1;
-    out->args.n -= i + 1;
-    return WICK_OK;
-}
-
-static wick_status call_for(wk_jinja *j, called *c, const wk_jvalue *item, wk_jvalue *out) {
-    c->args.self = item;
-    return wk_jcall_builtin(j, c->builtin, &c->args, out);
+    wk_jargs args = g->args;
+    if (g->called == NULL) {
+        if (args.values[i].kind != WK_J_STRING)
+            return wk_jfail(j, "the name of a %s must be a text", what);
+        const wk_str name = wk_jtext_str(args.values[i].string);
+        g->called = is_test ? wk_jfind_test(name) : wk_jfind_filter(name);
+        if (g->called == NULL)
+            return wk_jfail(j, "No %s named '%s'.", what, wk_str_show(name).text);
+    }
+    args.self = item;
+    args.values += i + 1;
+    args.n -= i + 1;
+    return wk_jcall_builtin(j, g->called, &args, out);
 }
 
 /* map(attribute="a", default=1), or map("filter", arguments) */
-static wick_status f_map(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
-    wk_jlist items;
+static wick_status map_item(wk_jinja *j, wk_jgenerator *g, const wk_jvalue *item, wk_jvalue *out,
+                            bool *yields) {
     wk_jvalue path, fallback;
-    called filter;
-    WK_TRY(named(j, args, "attribute", &path));
-    WK_TRY(named(j, args, "default", &fallback));
-    if (args->n == 0 && path.kind == WK_J_ABSENT)
-        return wk_jfail(j, "map requires a filter argument");
-    WK_TRY(items_if_true(j, args, &items));
-    WK_TRY(wk_jlist_make(j, WK_J_GENERATOR, items.n, out));
-    if (items.n > 0 && args->n > 0) WK_TRY(find_called(j, args, 0, false, &filter));
-    for (size_t i = 0; i < items.n; i++) {
-        wk_jvalue mapped;
-        WK_TRY(args->n > 0 ? call_for(j, &filter, &items.items[i], &mapped)
-                           : wk_jpath(j, &items.items[i], &path, &mapped));
-        const bool is_missing = args->n == 0 && mapped.kind == WK_J_UNDEFINED;
-        if (is_missing && fallback.kind != WK_J_ABSENT) mapped = fallback;
-        WK_TRY(wk_jlist_push(j, out->list, mapped));
-    }
-    return WICK_OK;
+    *yields = true;
+    if (g->args.n > 0) return call_named(j, g, 0, false, item, out);
+    WK_TRY(named(j, &g->args, "attribute", &path));
+    WK_TRY(named(j, &g->args, "default", &fallback));
+    if (path.kind == WK_J_ABSENT) return wk_jfail(j, "map requires a filter argument");
+    return wk_jpath(j, item, &path, &fallback, out);
 }
 
 /* The items, or their attributes, for which the test of the next argument holds, or that are true
  * where there is none. */
-static wick_status pick(wk_jinja *j, const wk_jargs *args, bool by_attribute, bool wanted,
-                        wk_jvalue *out) {
-    wk_jlist items;
-    called test;
-    const bool has_test = args->n > (by_attribute ? 1 : 0);
-    if (by_attribute && args->n == 0) return wk_jfail(j, "Missing parameter for attribute name");
-    WK_TRY(items_if_true(j, args, &items));
+static wick_status pick_item(wk_jinja *j, wk_jgenerator *g, const wk_jvalue *item, wk_jvalue *out,
+                             bool *yields) {
+    wk_jvalue value = *item, result;
+    if (g->by_attribute && g->args.n == 0)
+        return wk_jfail(j, "Missing parameter for attribute name");
+    if (g->by_attribute) WK_TRY(wk_jpath(j, item, &g->args.values[0], NULL, &value));
+    result = value;
+    if (g->args.n > g->by_attribute)
+        WK_TRY(call_named(j, g, g->by_attribute, true, &value, &result));
+    *yields = wk_jtruth(&result) == g->wanted;
+    *out = *item;
+    return WICK_OK;
+}
+
+static wick_status generate(wk_jinja *j, const wk_jargs *args, bool by_attribute, bool wanted,
+                            wk_jvalue *out) {
     WK_TRY(wk_jlist_make(j, WK_J_GENERATOR, 0, out));
-    if (items.n > 0 && has_test) WK_TRY(find_called(j, args, by_attribute, true, &test));
-    for (size_t i = 0; i < items.n; i++) {
-        wk_jvalue value = items.items[i], result;
-        WK_TRY(wk_jwork(j, 1));
-        if (by_attribute) WK_TRY(wk_jpath(j, &items.items[i], &args->values[0], &value));
-        result = value;
-        if (has_test) WK_TRY(call_for(j, &test, &value, &result));
-        if (wk_jtruth(&result) == wanted) WK_TRY(wk_jlist_push(j, out->list, items.items[i]));
-    }
+    wk_jgenerator *const g = out->generator;
+    g->step = pick_item;
+    g->by_attribute = by_attribute;
+    g->wanted = wanted;
+    g->source = *args->self;
+    g->args = *args;
+    if (args->named != NULL) g->named = *args->named; /* theirs ends with the call */
+    g->args.named = &g->named;
+    return WICK_OK;
+}
+static wick_status f_map(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    WK_TRY(generate(j, args, false, true, out));
+    out->generator->step = map_item;
     return WICK_OK;
 }
 static wick_status f_select(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
-    return pick(j, args, false, true, out);
+    return generate(j, args, false, true, out);
 }
 static wick_status f_reject(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
-    return pick(j, args, false, false, out);
+    return generate(j, args, false, false, out);
 }
 static wick_status f_selectattr(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
-    return pick(j, args, true, true, out);
+    return generate(j, args, true, true, out);
 }
 static wick_status f_rejectattr(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
-    return pick(j, args, true, false, out);
+    return generate(j, args, true, false, out);
 }
 
 static wick_status f_default(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {

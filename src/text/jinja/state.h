@@ -96,6 +96,22 @@ static inline size_t wk_jn_named(const wk_jargs *args) {
     return args->named != NULL ? args->named->n : 0;
 }
 
+/* What map, select and the like give: nothing is read, called or refused until an item is taken. */
+struct wk_jgenerator {
+    wk_jlist items; /* from at on those that are left; first: a list is made into a generator */
+    size_t at;
+    /* What becomes of an item of source; *yields: there is a result. NULL: items are as they are.
+     */
+    wick_status (*step)(wk_jinja *j, wk_jgenerator *g, const wk_jvalue *item, wk_jvalue *out,
+                        bool *yields);
+    bool is_started; /* items are those of source, unless that is a generator, too */
+    bool by_attribute, wanted;
+    wk_jvalue source;
+    wk_jargs args; /* of the filter that made it */
+    wk_jdict named;
+    const wk_jbuiltin *called; /* the filter or test that the arguments name; NULL: not yet found */
+};
+
 /* What a call counts as, apart from what the builtin counts itself. */
 typedef enum wk_jcost {
     WK_J_READS_ALL, /* the bytes or items of all that it is given */

@@ -38,8 +38,10 @@ wick_status wk_jundefined(wk_jinja *j, const char *owner, wk_jtext name, wk_jval
 /* ---- Lists ---- */
 
 wick_status wk_jlist_make(wk_jinja *j, wk_jkind kind, size_t capacity, wk_jvalue *out) {
-    wk_jlist *const list = wk_jalloc(j, 1, sizeof *list);
+    const size_t size = kind == WK_J_GENERATOR ? sizeof(wk_jgenerator) : sizeof(wk_jlist);
+    wk_jlist *const list = wk_jalloc(j, 1, size);
     if (list == NULL) return WICK_ERR_VALUE;
+    memset(list, 0, size);
     wk_jcount(j, WK_J_STEP);
     *list = (wk_jlist){.items = wk_jalloc(j, capacity, sizeof *list->items), .capacity = capacity};
     if (list->items == NULL) return WICK_ERR_VALUE;
@@ -300,6 +302,48 @@ static wick_status range_items(wk_jinja *j, const wk_jrange *range, wk_jlist *ou
     return WICK_OK;
 }
 
+wick_status wk_jnext(wk_jinja *j, wk_jgenerator *g, wk_jvalue *out, bool *found) {
+    const bool is_chained = g->source.kind == WK_J_GENERATOR;
+    wk_jvalue item;
+    *found = false;
+    WK_TRY(wk_jenter(j));
+    if (g->step != NULL && !g->is_started && !is_chained && wk_jtruth(&g->source))
+        WK_TRY(wk_jitems(j, &g->source, &g->items));
+    g->is_started = true;
+    for (bool exists = true; exists && !*found;) {
+        exists = g->at < g->items.n;
+        if (is_chained)
+            WK_TRY(wk_jnext(j, g->source.generator, &item, &exists));
+        else if (exists)
+            item = g->items.items[g->at++];
+        WK_TRY(wk_jwork(j, 1));
+        if (g->step != NULL && exists) {
+            WK_TRY(g->step(j, g, &item, out, found));
+        } else if (exists) {
+            *out = item;
+            *found = true;
+        }
+    }
+    j->depth--;
+    return WICK_OK;
+}
+
+static wick_status rest_of(wk_jinja *j, wk_jgenerator *g, wk_jlist *out) {
+    if (g->step == NULL) {
+        const size_t n = g->items.n - g->at;
+        *out = (wk_jlist){.items = g->items.items + g->at, .n = n, .capacity = n};
+        g->at += n;
+        return WICK_OK;
+    }
+    for (;;) {
+        wk_jvalue item;
+        bool found;
+        WK_TRY(wk_jnext(j, g, &item, &found));
+        if (!found) return WICK_OK;
+        WK_TRY(wk_jlist_push(j, out, item));
+    }
+}
+
 wick_status wk_jitems(wk_jinja *j, wk_jvalue *value, wk_jlist *out) {
     *out = (wk_jlist){.n = 0};
     switch (value->kind) {
@@ -307,10 +351,7 @@ wick_status wk_jitems(wk_jinja *j, wk_jvalue *value, wk_jlist *out) {
     case WK_J_STRING: return text_items(j, value->string, out);
     case WK_J_LIST:
     case WK_J_TUPLE: *out = *value->list; return WICK_OK;
-    case WK_J_GENERATOR:
-        *out = *value->list;
-        value->list->n = 0;
-        return WICK_OK;
+    case WK_J_GENERATOR: return rest_of(j, value->generator, out);
     case WK_J_DICT:
     case WK_J_KEYS:
     case WK_J_VALUES:
@@ -342,6 +383,12 @@ wick_status wk_jcontains(wk_jinja *j, const wk_jvalue *container, const wk_jvalu
         return wk_jfail(j, "argument of type '%s' is not iterable", wk_jtype_name(container));
     wk_jlist items;
     wk_jvalue copy = *container;
+    for (bool found = container->kind == WK_J_GENERATOR; found;) { /* no further than needed */
+        WK_TRY(wk_jnext(j, container->generator, &copy, &found));
+        if (found) WK_TRY(wk_jequal(j, &copy, item, contains));
+        if (*contains) return WICK_OK;
+    }
+    copy = *container;
     WK_TRY(wk_jitems(j, &copy, &items));
     for (size_t i = 0; i < items.n && !*contains; i++)
         WK_TRY(wk_jequal(j, &items.items[i], item, contains));

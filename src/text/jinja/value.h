@@ -47,6 +47,7 @@ typedef struct wk_jentry wk_jentry;
 typedef struct wk_jbuiltin wk_jbuiltin; /* text/jinja/state.h */
 typedef struct wk_jmacro wk_jmacro;
 typedef struct wk_jloop wk_jloop;
+typedef struct wk_jgenerator wk_jgenerator; /* text/jinja/state.h */
 
 typedef struct wk_jlist {
     wk_jvalue *items;
@@ -98,6 +99,7 @@ struct wk_jvalue {
         double number;
         wk_jtext string;
         wk_jlist *list;
+        wk_jgenerator *generator; /* list: its items */
         wk_jdict *dict;
         const wk_jrange *range;
         wk_jmethod method;
@@ -172,8 +174,9 @@ wick_status wk_jcompare(wk_jinja *j, const wk_jvalue *a, const wk_jvalue *b, con
 wick_status wk_jcontains(wk_jinja *j, const wk_jvalue *container, const wk_jvalue *item,
                          bool *contains);
 /* The items of whatever can be looped over; the result may be the value's own list. A generator is
- * empty from then on. */
+ * empty from then on; wk_jnext takes one item of it, *found false where there is none. */
 wick_status wk_jitems(wk_jinja *j, wk_jvalue *value, wk_jlist *out);
+wick_status wk_jnext(wk_jinja *j, wk_jgenerator *generator, wk_jvalue *out, bool *found);
 
 /* ---- Text ---- */
 
