@@ -286,7 +286,82 @@ def test_ollama_more():
         assert 1 <= json.loads(said)["days"] <= 9, said
         parts = list(client.generate("any", "Once", stream=True, options={"num_predict": 5}))
         equal((parts[-1].done, parts[-1].eval_count), (True, 5))
-        refuses(ollama.ResponseError, "messages", lambda: client.chat("any", []))
+        equal(client.chat("any", []).done_reason, "load")
+        running = client.ps().models[0]
+        equal((running.model, running.details.family), ("tales", "llama"))
+        assert running.size_vram > 0 and running.expires_at, running
+        shown = client.show("any")
+        equal(shown.modelinfo["llama.context_length"], 512)
+        assert "tools" in shown.capabilities, shown
+        equal(client.embeddings("any", "One day").embedding,
+              client.embed("any", "One day").embeddings[0])
+        tool = {"type": "function", "function": {"name": "rain", "parameters": PARAMETERS}}
+        call = {"function": {"name": "rain", "arguments": {"days": 2}}}
+        told = client.chat("any", [*USER["messages"], {"role": "assistant", "tool_calls": [call]},
+                                   {"role": "tool", "tool_name": "rain", "content": "no"}],
+                           tools=[tool], think="low", options={"num_predict": 5})
+        equal(told.eval_count, 5)
+        refuses(ollama.ResponseError, "num_predict",
+                lambda: client.chat("any", USER["messages"], options={"num_predict": -2}))
+
+
+def test_openai_settings():
+    """What requests say of tools and reasoning, and responses repeat."""
+    import openai
+    flat = [{"type": "function", "name": name, "strict": True, "parameters": PARAMETERS}
+            for name in ("rain", "snow")]
+    tools = [{"type": "function", "function": {"name": name, "parameters": PARAMETERS}}
+             for name in ("rain", "snow")]
+    allowed = {"mode": "required", "tools": [{"type": "function", "name": "snow"}]}
+    with Server() as server, openai_client(server) as client:
+        said = client.responses.create(
+            model="any", input="Rain?", instructions="Be brief", metadata={"k": "v"}, tools=flat,
+            tool_choice={"type": "allowed_tools", **allowed}, parallel_tool_calls=False,
+            truncation="auto", max_output_tokens=100, reasoning={"effort": "low"}, top_p=0.5)
+        equal((said.instructions, said.metadata, said.parallel_tool_calls, said.truncation,
+               said.max_output_tokens, said.reasoning.effort, said.top_p),
+              ("Be brief", {"k": "v"}, False, "auto", 100, "low", 0.5))
+        equal((said.status, said.output[0].name, said.tool_choice.mode),
+              ("completed", "snow", "required"))
+        cut = client.responses.create(model="any", input="Once", max_output_tokens=4)
+        equal((cut.status, cut.output[0].status), ("incomplete", "incomplete"))
+        chosen = client.chat.completions.create(
+            **WORDS, tools=tools, max_tokens=100, parallel_tool_calls=False,
+            reasoning_effort="low", tool_choice={"type": "allowed_tools", "allowed_tools": {
+                "mode": "required", "tools": [tools[1]]}}).choices[0].message
+        equal(chosen.tool_calls[0].function.name, "snow")
+        refuses(openai.BadRequestError, "tools[0] is of type web_search",
+                lambda: client.responses.create(model="any", input="a",
+                                                tools=[{"type": "web_search"}]))
+        refuses(openai.BadRequestError, "functions", lambda: client.chat.completions.create(
+            **WORDS, functions=[{"name": "rain"}]))
+        refuses(openai.BadRequestError, "mark a gap", lambda: client.completions.create(
+            model="any", prompt="a", suffix="b"))
+
+
+def test_anthropic_outputs():
+    import anthropic
+    import pydantic
+
+    class Rain(pydantic.BaseModel):
+        days: int
+        heavy: bool
+
+    tools = [{"name": "rain", "input_schema": {
+        "type": "object", "properties": {"place": {"$ref": "#/$defs/P"}}, "required": ["place"],
+        "$defs": {"P": {"type": "string", "enum": ["Rome", "Oslo"]}}}}]
+    asked = {**WORDS, "max_tokens": 100}
+    with Server() as server, anthropic_client(server) as client:
+        parsed = client.messages.parse(**asked, output_format=Rain)
+        assert isinstance(parsed.parsed_output, Rain), parsed
+        called = client.messages.create(**asked, tools=tools, tool_choice={
+            "type": "any", "disable_parallel_tool_use": True})
+        assert called.content[0].input["place"] in ("Rome", "Oslo"), called
+        long = client.messages.count_tokens(model="any", messages=[
+            {"role": "user", "content": "word " * 70000}]).input_tokens
+        assert long > 70000, long
+        refuses(anthropic.BadRequestError, "stop_sequences", lambda: client.messages.create(
+            **asked, stop_sequences=[5]))
 
 
 def test_langchain_more():
