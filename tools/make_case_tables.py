@@ -22,8 +22,7 @@ PROPERTIES = [
     ("upper", str.isupper),
     ("title", lambda c: unicodedata.category(c) == "Lt"),
 ]
-MAPPINGS = [("upper", str.upper), ("lower", str.lower), ("title", str.title),
-            ("fold", str.casefold)]
+MAPPINGS = [("upper", str.upper), ("lower", str.lower), ("title", str.title)]
 
 
 def ranges(predicate):
@@ -39,7 +38,7 @@ def ranges(predicate):
     return found
 
 
-PER_MARK = 32  # ranges
+PER_MARK = 96  # ranges
 
 
 def stretches(found):

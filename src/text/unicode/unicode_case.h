@@ -75,6 +75,6 @@ typedef struct wk_unicode_mapping {
 } wk_unicode_mapping;
 
 extern const wk_unicode_set wk_unicode_sets[];         /* by wk_unicode_property */
-extern const wk_unicode_mapping wk_unicode_mappings[]; /* by wk_unicode_case */
+extern const wk_unicode_mapping wk_unicode_mappings[]; /* by wk_unicode_case, up to title */
 
 #endif

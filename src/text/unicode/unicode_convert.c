@@ -43,7 +43,24 @@ static uint32_t shifted(const wk_unicode_mapping *mapping, uint32_t code) {
     return code;
 }
 
+/* What casefold() gives is the lower case of the upper case, except for Cherokee, whose small
+ * letters came later, and two letters whose pairs have no single answer. */
+static size_t fold(uint32_t code, uint32_t out[3]) {
+    enum { DOTLESS_I = 0x131, CAPITAL_SHARP_S = 0x1E9E };
+    const bool is_cherokee =
+        (code >= 0x13A0 && code <= 0x13FD) || (code >= 0xAB70 && code <= 0xABBF);
+    if (code == CAPITAL_SHARP_S) code = 0xDF;
+    const size_t n = wk_unicode_convert(code, WK_UNICODE_TO_UPPER, out);
+    if (code == DOTLESS_I) out[0] = code;
+    if (code == DOTLESS_I || is_cherokee) return n;
+    if (n == 1) return wk_unicode_convert(out[0], WK_UNICODE_TO_LOWER, out);
+    for (size_t i = 0; i < n; i++)
+        out[i] = shifted(&wk_unicode_mappings[WK_UNICODE_TO_LOWER], out[i]);
+    return n;
+}
+
 size_t wk_unicode_convert(uint32_t code, wk_unicode_case to, uint32_t out[3]) {
+    if (to == WK_UNICODE_FOLD) return fold(code, out);
     const wk_unicode_mapping *const mapping = &wk_unicode_mappings[to];
     size_t low = 0, high = mapping->n_expansions, n = 0;
     while (low < high) {
