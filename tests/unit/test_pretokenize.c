@@ -255,6 +255,86 @@ static void viking(void **state) {
     check("viking", cases, WK_COUNT(cases));
 }
 
+/* Expected pieces: the patterns in text/tokenize/cut.h, run by Hugging Face's tokenizers 0.23. */
+static void later_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        split_case c;
+    } cases[] = {
+        {"kimi-k2", {"Hello world", "Hello| world"}},
+        {"kimi-k2", {"  \xE4\xB8\xAD\xE6\x96\x87 a", " | |\xE4\xB8\xAD\xE6\x96\x87| a"}},
+        {"kimi-k2",
+         {"\xE4\xB8\xAD\xE6\x96\x87"
+          "abc\xE4\xB8\xAD",
+          "\xE4\xB8\xAD\xE6\x96\x87|abc|\xE4\xB8\xAD"}},
+        {"kimi-k2", {"AbC'S d", "Ab|C'S| d"}},
+        {"kimi-k2", {"a\xE4\xB8\xAD's", "a|\xE4\xB8\xAD|'s"}},
+        {"kimi-k2",
+         {"1234\xE3\x80\x87"
+          "5",
+          "123|4\xE3\x80\x87"
+          "5"}},
+        {"kimi-k2", {"!\xE2\xBA\x80\xE4\xB8\xAD\n/", "!\xE2\xBA\x80|\xE4\xB8\xAD|\n|/"}},
+        {"kimi-k2", {"\xCC\x81\xE3\x80\x85x \n b", "\xCC\x81|\xE3\x80\x85|x| \n| b"}},
+        {"laguna", {"a\n\nb c", "a|\n\n|b| c"}},
+        {"laguna", {"I'm \n x", "I|'m| |\n| x"}},
+        {"laguna", {"\r\n1 2", "\r|\n|1| |2"}},
+        {"minicpm5", {"a12345 6", "a|123|45| |6"}},
+        {"minicpm5", {"it's 1234", "it|'s| |123|4"}},
+        {"ufakzeka", {"Ali'ye it's 12", "Ali|'ye| it|'s| |1|2"}},
+        {"ufakzeka", {"a\n b", "a|\n| b"}},
+        {"jais-2", {"a  b", "a| | b"}},
+        {"jais-2", {"a       b", "a|    |  | b"}},
+        {"jais-2", {"x         ", "x|        | "}},
+        {"jais-2", {"a \n  b", "a| \n| | b"}},
+        {"jais-2", {"don't 1234", "don|'t| |123|4"}},
+        {"exaone-moe", {"Hello big world", "Hello big world"}},
+        {"exaone-moe", {"a  b c", "a| | b c"}},
+        {"exaone-moe", {"it's fine!\n\n", "it|'s| fine|!\n|\n"}},
+        {"exaone-moe",
+         {"\xED\x95\x9C\xEA\xB5\xAD \xEB\xA7\x90 12 x",
+          "\xED\x95\x9C\xEA\xB5\xAD \xEB\xA7\x90| |1|2| x"}},
+        {"exaone-moe", {"/\n/\n", "/\n|/\n"}},
+        {"youtu",
+         {"\xED\x95\x9C\xEA\xB5\xAD\xE3\x84\xB1"
+          "abc",
+          "\xED\x95\x9C\xEA\xB5\xAD\xE3\x84\xB1|abc"}},
+        {"youtu",
+         {"a\xEF\xBC\x8C"
+          "b\xE3\x80\x82"
+          "c",
+          "a|\xEF\xBC\x8C|b|\xE3\x80\x82|c"}},
+        {"youtu",
+         {"\xE4\xB8\xAD\xE6\x96\x87\xE3\x82\xAB"
+          "1234",
+          "\xE4\xB8\xAD\xE6\x96\x87\xE3\x82\xAB|1|2|3|4"}},
+        {"youtu", {"Ab's \xE3\x84\x85\xE3\x84\x86", "Ab's| |\xE3\x84\x85\xE3\x84\x86"}},
+        {"tiny_aya", {"1234567", "1|234|567"}},
+        {"tiny_aya", {"x12345 6", "x|12|345| |6"}},
+        {"tiny_aya", {"12345a", "123|45|a"}},
+        {"tiny_aya", {"\xD9\xA3\xD9\xA3\xD9\xA3\xD9\xA3", "\xD9\xA3|\xD9\xA3\xD9\xA3\xD9\xA3"}},
+        {"tiny_aya", {"AbC 1000.", "Ab|C| |1|000|."}},
+        {"cohere2moe", {"1234567", "1|234|567"}},
+        {"superbpe", {"by the way 12345 x", "by the way |12|345| x"}},
+        {"superbpe", {"1234567", "1|234|567"}},
+        {"superbpe", {"a b", "a b"}},
+        {"afmoe", {"12345 a", "12|345| a"}},
+        {"afmoe",
+         {"\xE4\xB8\xAD\xE6\x96\x87"
+          "abc",
+          "\xE4\xB8\xAD\xE6\x96\x87|abc"}},
+        {"afmoe",
+         {"\xE0\xB8\xA0\xE0\xB8\xB2\xE0\xB8\xA9\xE0\xB8\xB2 x",
+          "\xE0\xB8\xA0\xE0\xB8\xB2\xE0\xB8\xA9\xE0\xB8\xB2| x"}},
+        {"afmoe", {".abc 1234567\n", ".abc| |1|234|567|\n"}},
+        {"granite-embed-multi-97m", {"Ab's 1234/\n", "Ab's| |123|4|/\n"}},
+        {"mellum2", {"x123", "x|1|2|3"}},
+        {"talkie", {"Ab's 1234", "Ab's| |123|4"}},
+    };
+    for (size_t i = 0; i < WK_COUNT(cases); i++) check(cases[i].name, &cases[i].c, 1);
+}
+
 static void names(void **state) {
     (void)state;
     const wk_pretokenizer *const llama3 = wk_pretokenizer_find(wk_str_of("llama-bpe"));
@@ -274,8 +354,10 @@ static void random_bytes_are_covered(void **state) {
     (void)state;
     static const char likely[] = " '\n\r1aS.$\xC3\xA9\xE2\x80\xA8\xE6\xBC\xA2";
     static const char *const kinds[] = {
-        "default", "gpt-2",  "smollm",       "falcon",         "llama-bpe",   "qwen2", "qwen35",
-        "gpt-4o",  "tekken", "deepseek-llm", "deepseek-coder", "deepseek-v3", "bloom", "viking",
+        "default",    "gpt-2",  "smollm",   "falcon",       "llama-bpe",      "qwen2",
+        "qwen35",     "gpt-4o", "tekken",   "deepseek-llm", "deepseek-coder", "deepseek-v3",
+        "bloom",      "viking", "kimi-k2",  "laguna",       "minicpm5",       "jais-2",
+        "exaone-moe", "youtu",  "tiny_aya", "superbpe",     "afmoe",
     };
     wk_rng rng = {.seed = 7};
     for (int round = 0; round < 20000; round++) {
@@ -293,23 +375,15 @@ static void random_bytes_are_covered(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpt2),
-        cmocka_unit_test(llama3),
-        cmocka_unit_test(qwen2),
-        cmocka_unit_test(smollm),
-        cmocka_unit_test(qwen35),
-        cmocka_unit_test(seed_coder),
-        cmocka_unit_test(gpt_4o),
-        cmocka_unit_test(tekken),
-        cmocka_unit_test(unnamed),
-        cmocka_unit_test(falcon),
-        cmocka_unit_test(deepseek_coder),
-        cmocka_unit_test(deepseek_v3),
-        cmocka_unit_test(bloom),
-        cmocka_unit_test(deepseek_llm),
-        cmocka_unit_test(viking),
-        cmocka_unit_test(names),
-        cmocka_unit_test(random_bytes_are_covered),
+        cmocka_unit_test(gpt2),           cmocka_unit_test(llama3),
+        cmocka_unit_test(qwen2),          cmocka_unit_test(smollm),
+        cmocka_unit_test(qwen35),         cmocka_unit_test(seed_coder),
+        cmocka_unit_test(gpt_4o),         cmocka_unit_test(tekken),
+        cmocka_unit_test(unnamed),        cmocka_unit_test(falcon),
+        cmocka_unit_test(deepseek_coder), cmocka_unit_test(deepseek_v3),
+        cmocka_unit_test(bloom),          cmocka_unit_test(deepseek_llm),
+        cmocka_unit_test(viking),         cmocka_unit_test(later_names),
+        cmocka_unit_test(names),          cmocka_unit_test(random_bytes_are_covered),
     };
     return cmocka_run_group_tests_name("pretokenize", tests, NULL, NULL);
 }

@@ -72,6 +72,8 @@ typedef struct word_rules {
     uint32_t marks;           /* those that belong to words */
     bool contraction_first;   /* as pieces of their own */
     bool contraction_last;    /* as parts of the word before */
+    bool halves_space;        /* into powers of two */
+    bool han_apart;           /* in pieces of its own */
     const char *after_symbol; /* [...]* after symbols */
 } word_rules;
 
@@ -99,13 +101,31 @@ static size_t scan_symbols(wk_str text, uint32_t symbols, const char *after) {
     return at;
 }
 
+/* \s{512}(?!\S)|\s{256}(?!\S)|...|\s{4}(?!\S)|\s{1,2}(?!\S)|\s at white space */
+static size_t scan_halved_space(wk_str text) {
+    for (int n = 512; n > 0; n /= 2) {
+        size_t at = 0;
+        wk_scanned c = wk_scan(text, 0);
+        int i = 0;
+        for (; i < n && c.classes & SPACE; i++) {
+            at += c.size;
+            c = wk_scan(text, at);
+        }
+        if (i == n && (c.size == 0 || c.classes & SPACE)) return at;
+    }
+    return wk_scan(text, 0).size;
+}
+
 /* Numbers, symbols and white space, where text begins with no word. */
 static size_t scan_no_word(wk_str text, const word_rules *rules) {
     const size_t numbers = scan_numbers(text, rules->max_numbers);
     if (numbers > 0) return numbers;
     const uint32_t symbols = SYMBOL & ~rules->marks;
     const size_t end = scan_symbols(text, symbols, rules->after_symbol);
-    return end > 0 ? end : scan_lines_or_space(text);
+    if (end > 0) return end;
+    const size_t space = scan_lines_or_space(text);
+    const bool has_line = wk_is_line_end((unsigned char)text.text[space - 1]);
+    return rules->halves_space && !has_line ? scan_halved_space(text) : space;
 }
 
 /* Bytes of [^\r\n\p{L}\p{N}]? */
@@ -136,6 +156,35 @@ size_t wk_cut_qwen2(wk_str text) {
     return cut_words(text, &rules);
 }
 
+size_t wk_cut_ufakzeka(wk_str text) {
+    static const word_rules rules = {.max_numbers = 1, .after_symbol = "\r\n"};
+    return cut_words(text, &rules);
+}
+
+size_t wk_cut_jais2(wk_str text) {
+    static const word_rules rules = {
+        .max_numbers = 3, .contraction_first = true, .halves_space = true, .after_symbol = "\r\n"};
+    return cut_words(text, &rules);
+}
+
+/* Words of which each but the first follows a single space are one. */
+size_t wk_cut_exaone_moe(wk_str text) {
+    const size_t contraction = scan_contraction(text, 0, true);
+    if (contraction > 0) return contraction;
+    size_t at = prefix_size(wk_scan(text, 0));
+    for (bool goes_on = wk_scan(text, at).classes & LETTER; goes_on;) {
+        at = wk_skip(text, at, LETTER | WK_CHARS_MARK);
+        goes_on = wk_scan(text, at).code == ' ' && wk_scan(text, at + 1).classes & LETTER;
+        if (!goes_on) return at;
+        at++;
+    }
+    const size_t numbers = scan_numbers(text, 1);
+    if (numbers > 0) return numbers;
+    const size_t end = scan_symbols(text, SYMBOL, "");
+    if (end == 0) return scan_lines_or_space(text);
+    return end + (end < text.size && is_one_of(text.text[end], "\r\n/"));
+}
+
 size_t wk_cut_qwen35(wk_str text) {
     static const word_rules rules = {.max_numbers = 1,
                                      .marks = WK_CHARS_MARK,
@@ -152,13 +201,28 @@ size_t wk_cut_seed_coder(wk_str text) {
 
 /* --- Words cut where lower case ends --- */
 
+/* As wk_scan; Han that is apart is in no class. */
+static wk_scanned scan_cased(wk_str text, size_t at, const word_rules *rules) {
+    wk_scanned c = wk_scan(text, at);
+    if (rules->han_apart && c.classes & EITHER && wk_is_han(c.code)) c.classes = 0;
+    return c;
+}
+
+static size_t skip_cased(wk_str text, size_t at, uint32_t classes, const word_rules *rules) {
+    for (;;) {
+        const wk_scanned c = scan_cased(text, at, rules);
+        if (!(c.classes & classes)) return at;
+        at += c.size;
+    }
+}
+
 /* U*W+ from at, or 0. U* takes all it can and gives back only what W+ must have: where no lower
  * case follows, that is the last character that is in both. */
-static size_t scan_lower_word(wk_str text, size_t at) {
+static size_t scan_lower_word(wk_str text, size_t at, const word_rules *rules) {
     size_t end = 0;
     for (;;) {
-        const wk_scanned c = wk_scan(text, at);
-        if (c.classes & LOWER) return wk_skip(text, at, LOWER | EITHER);
+        const wk_scanned c = scan_cased(text, at, rules);
+        if (c.classes & LOWER) return skip_cased(text, at, LOWER | EITHER, rules);
         if (!(c.classes & (UPPER | EITHER))) return end;
         at += c.size;
         if (c.classes & EITHER) end = at;
@@ -166,21 +230,21 @@ static size_t scan_lower_word(wk_str text, size_t at) {
 }
 
 /* U+W* from at, or 0, where U*W+ does not match: then nothing of W follows U+. */
-static size_t scan_upper_word(wk_str text, size_t at) {
-    const size_t end = wk_skip(text, at, UPPER | EITHER);
+static size_t scan_upper_word(wk_str text, size_t at, const word_rules *rules) {
+    const size_t end = skip_cased(text, at, UPPER | EITHER, rules);
     return end > at ? end : 0;
 }
 
-static size_t scan_cased_word(wk_str text) {
+static size_t scan_cased_word(wk_str text, const word_rules *rules) {
     const size_t prefix = prefix_size(wk_scan(text, 0));
-    size_t end = prefix > 0 ? scan_lower_word(text, prefix) : 0;
-    if (end == 0) end = scan_lower_word(text, 0);
-    if (end == 0 && prefix > 0) end = scan_upper_word(text, prefix);
-    return end > 0 ? end : scan_upper_word(text, 0);
+    size_t end = prefix > 0 ? scan_lower_word(text, prefix, rules) : 0;
+    if (end == 0) end = scan_lower_word(text, 0, rules);
+    if (end == 0 && prefix > 0) end = scan_upper_word(text, prefix, rules);
+    return end > 0 ? end : scan_upper_word(text, 0, rules);
 }
 
 static inline size_t cut_cased_words(wk_str text, const word_rules *rules) {
-    const size_t end = scan_cased_word(text);
+    const size_t end = scan_cased_word(text, rules);
     if (end == 0) return scan_no_word(text, rules);
     return rules->contraction_last ? end + scan_contraction(text, end, true) : end;
 }
@@ -194,6 +258,20 @@ size_t wk_cut_gpt4o(wk_str text) {
 size_t wk_cut_tekken(wk_str text) {
     static const word_rules rules = {.max_numbers = 1, .after_symbol = "\r\n/"};
     return cut_cased_words(text, &rules);
+}
+
+size_t wk_cut_youtu(wk_str text) {
+    static const word_rules rules = {
+        .max_numbers = 1, .contraction_last = true, .after_symbol = "\r\n/"};
+    return cut_cased_words(text, &rules);
+}
+
+size_t wk_cut_kimi_k2(wk_str text) {
+    static const word_rules rules = {
+        .max_numbers = 3, .contraction_last = true, .han_apart = true, .after_symbol = "\r\n"};
+    size_t han = 0;
+    for (wk_scanned c; (c = wk_scan(text, han)).size > 0 && wk_is_han(c.code);) han += c.size;
+    return han > 0 ? han : cut_cased_words(text, &rules);
 }
 
 /* --- Others --- */

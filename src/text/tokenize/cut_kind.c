@@ -2,6 +2,7 @@
 #include "text/tokenize/cut.h"
 
 #include "text/tokenize/cut_scan.h"
+#include "text/unicode/unicode_case.h"
 
 /* --- Numbers --- */
 
@@ -35,11 +36,44 @@ size_t wk_cut_numbers(wk_str text) { return wk_cut_by(text, match_numbers); }
 size_t wk_cut_three_numbers(wk_str text) { return wk_cut_by(text, match_three_numbers); }
 size_t wk_cut_three_digits(wk_str text) { return wk_cut_by(text, match_three_digits); }
 
+static bool is_digit(uint32_t code) {
+    return code < 0x80 ? code >= '0' && code <= '9' : wk_unicode_is(code, WK_UNICODE_DECIMAL);
+}
+
+size_t wk_cut_last_digits(wk_str text) {
+    for (size_t at = 0; at < text.size;) {
+        const size_t begin = at;
+        wk_scanned c;
+        while (is_digit((c = wk_scan(text, at)).code) && c.size > 0) at += c.size;
+        const bool is_word = c.classes & (WK_CHARS_LETTER | WK_CHARS_MARK) || c.code == '_';
+        if (at > begin && !(c.size > 0 && is_word)) return begin > 0 ? begin : at;
+        at += c.size;
+    }
+    return text.size;
+}
+
+/* Numbers count as if all had the size of the first one: no text mixes sizes. */
+size_t wk_cut_thousands(wk_str text) {
+    const size_t width = wk_scan(text, 0).size;
+    size_t n = text.size / width % 3, at = 0;
+    if (!(wk_scan(text, 0).classes & WK_CHARS_NUMBER)) return text.size;
+    if (!(wk_scan(text, text.size - width).classes & WK_CHARS_NUMBER)) return text.size;
+    for (n = n > 0 ? n : 3; n > 0; n--) at += wk_scan(text, at).size;
+    return at;
+}
+
 /* --- White space --- */
 
 static size_t match_line_end(wk_str text) { return wk_is_line_end((unsigned char)*text.text); }
 
 size_t wk_cut_line_end(wk_str text) { return wk_cut_by(text, match_line_end); }
+
+size_t wk_cut_lines(wk_str text) {
+    const bool is_end = *text.text == '\n';
+    size_t at = 1;
+    while (at < text.size && (text.text[at] == '\n') == is_end) at++;
+    return at;
+}
 
 size_t wk_cut_last_space(wk_str text) {
     size_t last = 0; /* where the white space begins that may be the last */
@@ -100,6 +134,37 @@ static size_t match_cjk_kana(wk_str text) {
     return skip_ranges(text, 0, ranges, WK_COUNT(ranges));
 }
 
+static size_t match_youtu_scripts(wk_str text) {
+    static const code_range hangul[] = {{0x3131, 0x318E}, {0xAC00, 0xD7A3}};
+    static const code_range signs[] = {{0x2014, 0x2014}, {0x2018, 0x2019}, {0x201C, 0x201D},
+                                       {0x2026, 0x2026}, {0x3001, 0x303F}, {0xFE30, 0xFE4F},
+                                       {0xFF01, 0xFF01}, {0xFF0C, 0xFF0C}, {0xFF1A, 0xFF1B}};
+    static const code_range bopomofo[] = {{0x3105, 0x312F}};
+    size_t end = skip_ranges(text, 0, hangul, WK_COUNT(hangul));
+    if (end == 0) end = skip_ranges(text, 0, signs, WK_COUNT(signs));
+    if (end == 0) end = skip_ranges(text, 0, bopomofo, WK_COUNT(bopomofo));
+    return end > 0 ? end : match_cjk_kana(text);
+}
+
+static size_t match_asian(wk_str text) {
+    static const code_range ranges[] = {
+        {0xE40, 0xEFF},   {0x1000, 0x109F}, {0x1100, 0x11FF}, {0x1780, 0x17FF}, {0x2F00, 0x2FDF},
+        {0x3040, 0x30FF}, {0x3400, 0x4DBF}, {0x4E00, 0x9FFF}, {0xA9E0, 0xA9FF}, {0xAA60, 0xAA7F},
+        {0xAC00, 0xD7AF}, {0xF900, 0xFAFF}, {0xFF65, 0xFF9F}};
+    return skip_ranges(text, 0, ranges, WK_COUNT(ranges));
+}
+
+bool wk_is_han(uint32_t code) {
+    static const code_range ranges[] = {
+        {0x2E80, 0x2E99},   {0x2E9B, 0x2EF3},   {0x2F00, 0x2FD5},   {0x3005, 0x3005},
+        {0x3007, 0x3007},   {0x3021, 0x3029},   {0x3038, 0x303B},   {0x3400, 0x4DBF},
+        {0x4E00, 0x9FFF},   {0xF900, 0xFA6D},   {0xFA70, 0xFAD9},   {0x16FE2, 0x16FE3},
+        {0x16FF0, 0x16FF1}, {0x20000, 0x2A6DF}, {0x2A700, 0x2B739}, {0x2B740, 0x2B81D},
+        {0x2B820, 0x2CEA1}, {0x2CEB0, 0x2EBE0}, {0x2EBF0, 0x2EE5D}, {0x2F800, 0x2FA1D},
+        {0x30000, 0x3134A}, {0x31350, 0x323AF}};
+    return is_within(ranges, WK_COUNT(ranges), code);
+}
+
 static size_t match_cased_word(wk_str text) {
     static const code_range ranges[] = {
         {'A', 'Z'},         {'a', 'z'},         {0xB5, 0xB5},       {0xC0, 0xD6},
@@ -139,6 +204,8 @@ static size_t match_ascii_punctuation(wk_str text) {
 
 size_t wk_cut_cjk_hangul(wk_str text) { return wk_cut_by(text, match_cjk_hangul); }
 size_t wk_cut_cjk_kana(wk_str text) { return wk_cut_by(text, match_cjk_kana); }
+size_t wk_cut_youtu_scripts(wk_str text) { return wk_cut_by(text, match_youtu_scripts); }
+size_t wk_cut_asian(wk_str text) { return wk_cut_by(text, match_asian); }
 size_t wk_cut_cased_word(wk_str text) { return wk_cut_by(text, match_cased_word); }
 size_t wk_cut_ascii_punctuation(wk_str text) { return wk_cut_by(text, match_ascii_punctuation); }
 

@@ -27,6 +27,22 @@ static const wk_pretokenizer deepseek_coder = {.cuts = {wk_cut_line_end, wk_cut_
                                                         wk_cut_cjk_hangul, wk_cut_number}};
 static const wk_pretokenizer deepseek_v3 = {
     .cuts = {wk_cut_three_numbers, wk_cut_cjk_kana, wk_cut_deepseek_v3}};
+static const wk_pretokenizer kimi_k2 = {.cuts = {wk_cut_kimi_k2}};
+static const wk_pretokenizer laguna = {.cuts = {wk_cut_lines, wk_cut_qwen2}};
+/* \p{N}+ in the place of \p{N}{1,3} makes no difference to pieces of three. */
+static const wk_pretokenizer minicpm5 = {.cuts = {wk_cut_three_numbers, wk_cut_llama3},
+                                         .takes_whole = true};
+static const wk_pretokenizer ufakzeka = {.cuts = {wk_cut_ufakzeka}};
+static const wk_pretokenizer jais2 = {.cuts = {wk_cut_jais2}};
+static const wk_pretokenizer exaone_moe = {.cuts = {wk_cut_exaone_moe}};
+static const wk_pretokenizer youtu = {.cuts = {wk_cut_youtu_scripts, wk_cut_youtu},
+                                      .takes_whole = true};
+static const wk_pretokenizer granite_embed = {.cuts = {wk_cut_gpt4o}, .takes_whole = true};
+static const wk_pretokenizer tiny_aya = {
+    .cuts = {wk_cut_last_digits, wk_cut_thousands, wk_cut_gpt4o}};
+static const wk_pretokenizer superbpe = {.cuts = {wk_cut_numbers, wk_cut_thousands}};
+static const wk_pretokenizer afmoe = {
+    .cuts = {wk_cut_numbers, wk_cut_thousands, wk_cut_asian, wk_cut_deepseek_v3}};
 static const wk_pretokenizer bloom = {.cuts = {wk_cut_bloom}};
 static const wk_pretokenizer viking = {.cuts = {wk_cut_bloom, wk_cut_number}};
 
@@ -61,6 +77,7 @@ static const struct {
     {"command-r", &smollm},
     {"exaone", &smollm},
     {"minerva-7b", &smollm},
+    {"mellum2", &smollm},
     {"falcon", &falcon},
     {"llama-bpe", &llama3},
     {"llama3", &llama3},
@@ -93,12 +110,25 @@ static const struct {
     {"llama4", &gpt4o},
     {"kanana2", &gpt4o},
     {"minimax-m2", &gpt4o},
+    {"talkie", &gpt4o},
     {"tekken", &tekken},
     {"deepseek-llm", &deepseek_llm},
     {"deepseek-coder", &deepseek_coder},
     {"deepseek-v3", &deepseek_v3},
     {"hunyuan-dense", &deepseek_v3},
     {"joyai-llm", &deepseek_v3},
+    {"kimi-k2", &kimi_k2},
+    {"laguna", &laguna},
+    {"minicpm5", &minicpm5},
+    {"ufakzeka", &ufakzeka},
+    {"jais-2", &jais2},
+    {"exaone-moe", &exaone_moe},
+    {"youtu", &youtu},
+    {"granite-embed-multi-97m", &granite_embed},
+    {"tiny_aya", &tiny_aya},
+    {"cohere2moe", &tiny_aya},
+    {"superbpe", &superbpe},
+    {"afmoe", &afmoe},
     {"bloom", &bloom},
     {"poro-chat", &bloom},
     {"gpt3-finnish", &bloom},
