@@ -74,6 +74,7 @@ static void test_at_once(void **state) {
             if (events[i].kind == WICK_EVENT_END) continue;
             assert_int_equal(wick_session_step(sessions[i], &events[i]), WICK_OK);
             if (events[i].kind == WICK_EVENT_END) n_open--;
+            if (events[i].kind == WICK_EVENT_PENDING) wick_pause(places[i].device);
         }
     wick_replica replicas[N];
     assert_int_equal(wick_balancer_replicas(balancer, replicas, N), N);

@@ -87,6 +87,7 @@ static void train(wick_backend backend, uint64_t lose_at, bool in_memory, curve 
     wick_status status;
     while ((status = wick_finetune_poll(finetune, &event, &error)) == WICK_PENDING) {
         note(c, &event);
+        if (event.kind == WICK_FINETUNE_WORKING) wick_pause(device);
         c->n_steps += event.kind == WICK_FINETUNE_STEP;
         if (in_memory && event.step > 0) save_state(finetune, event.step, &is_saving);
         if (event.kind != WICK_FINETUNE_STEP || event.step != lose_at) continue;
