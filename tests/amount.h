@@ -21,17 +21,20 @@ static inline bool tests_all(void) {
         skip();                                                                                    \
     } while (0)
 
-/* Under the address sanitizer, which is slow: unless tests_all a part of the cases does. */
-static inline bool is_slow(void) {
+/* By the address sanitizer, which is slow. */
+static inline bool is_sanitized(void) {
 #ifdef __SANITIZE_ADDRESS__
-    return !tests_all();
+    return true;
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-    return !tests_all();
+    return true;
 #endif
 #endif
     return false;
 }
+
+/* Where a part of the cases does. */
+static inline bool is_slow(void) { return is_sanitized() && !tests_all(); }
 
 /* From one allocation that is made to fail to the next: every allocation in turn, or every
  * eleventh. */
