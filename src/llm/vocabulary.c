@@ -109,6 +109,7 @@ wick_status wk_tokenizer_from_gguf(wk_heap *heap, const wk_gguf *gguf, wick_toke
     wk_vocab_desc desc = {.n_tokens = 0};
     WK_TRY(wk_metadata_general(gguf, "tokenizer.ggml.model", true, &desc.model, err));
     WK_TRY(wk_metadata_general(gguf, "tokenizer.ggml.pre", false, &desc.pre, err));
+    WK_TRY(wk_metadata_general(gguf, "general.name", false, &desc.name, err));
     WK_TRY(read_tokens(&from, &desc));
     WK_TRY(read_id(&from, "tokenizer.ggml.bos_token_id", &desc.begin));
     WK_TRY(read_id(&from, "tokenizer.ggml.eos_token_id", &desc.end));

@@ -184,10 +184,36 @@ static void test_tokenizer_of_file(void **state) {
     wick_file_close(file);
 }
 
+/* By the name of the model, </s> takes the space after it. */
+static void test_name_of_model(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        static gguf_bytes bytes;
+        small_model small = small_model_make();
+        if (i == 1) small_set_text(&small, "general.name", "Phi-3 mini");
+        small_write(&small, true, &bytes);
+        write_path(bytes.data, bytes.size);
+        wick_file *file;
+        wick_tokenizer *tokenizer;
+        uint32_t ids[8];
+        size_t n;
+        assert_int_equal(wick_file_open(path, &file, NULL), WICK_OK);
+        assert_int_equal(wick_tokenizer_open(file, &tokenizer, NULL), WICK_OK);
+        assert_int_equal(wick_tokenize(tokenizer, "</s>\n", 5, WICK_TOKENIZE_PARSE_SPECIAL, ids,
+                                       WK_COUNT(ids), &n),
+                         WICK_OK);
+        assert_int_equal(ids[0], 2);
+        assert_int_equal(n == 1, i == 1);
+        wick_tokenizer_close(tokenizer);
+        wick_file_close(file);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vocabulary),
         cmocka_unit_test(test_half_embedding),
+        cmocka_unit_test(test_name_of_model),
         cmocka_unit_test(test_tokenizer_of_file),
     };
     return cmocka_run_group_tests(tests, begin, end);

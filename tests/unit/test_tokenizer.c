@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/rng.h"
 #include "fixture_file.h"
+#include "text/tokenize/marked.h"
 #include "unit/small_vocab.h"
 #include "unit/vocab_fixture.h"
 
@@ -163,6 +164,48 @@ static void special_tokens_in_text(void **state) {
     assert_memory_equal(wick_token_bytes(t, 261, false, &size), " hello", 6);
     assert_null(wick_token_bytes(t, v.desc.n_tokens, false, &size));
     wk_tokenizer_free(&heap, t);
+}
+
+/* Phi-3's take what follows them, masks what is before them. */
+static void tokens_take_white_space(void **state) {
+    (void)state;
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    static const char *const names[] = {"Phi 3", "Phi-3.5 mini", "microsoft_PHI3"};
+    for (size_t i = 0; i < WK_COUNT(names); i++) {
+        small_vocab v;
+        small_vocab_bpe(&v, "gpt-2");
+        v.desc.name = wk_str_of(names[i]);
+        const uint32_t begin = small_vocab_add(&v, "<s>", WK_TOKEN_CONTROL, 0);
+        wick_tokenizer *const t = make(&heap, &v.desc);
+        if (i == 0) {
+            const uint32_t line = '\n';
+            ASSERT_IDS(t, "<|end|>\n<s> a", PARSE, 262, line, begin, ' ', 'a');
+        } else {
+            ASSERT_IDS(t, " <|end|> \n\ta<s> a<|end|>\n ", PARSE, ' ', 262, 'a', begin, ' ', 'a',
+                       262);
+            static const char text[] = "<|end|>\n b<|end|> <|end|>\r\n";
+            uint8_t origin[sizeof text] = {0};
+            uint32_t ids[8];
+            size_t n;
+            memset(origin + 8, 1, 2);
+            assert_int_equal(wk_tokenize_marked(t, wk_str_of(text), origin, ids, 8, &n), WICK_OK);
+            assert_int_equal(n, 4);
+            assert_memory_equal(ids, ((uint32_t[]){262, 'b', 262, 262}), sizeof(uint32_t[4]));
+        }
+        wk_tokenizer_free(&heap, t);
+    }
+    static const char *const masks[][2] = {{"jina-v2-de", "<mask>"}, {"modern-bert", "[MASK]"}};
+    for (size_t i = 0; i < WK_COUNT(masks); i++) {
+        small_vocab v;
+        small_vocab_bpe(&v, masks[i][0]);
+        const uint32_t mask = small_vocab_add(&v, masks[i][1], WK_TOKEN_CONTROL, 0);
+        wick_tokenizer *const t = make(&heap, &v.desc);
+        char text[32];
+        snprintf(text, sizeof text, "a \n%s b", masks[i][1]);
+        ASSERT_IDS(t, text, PARSE, 'a', mask, ' ', 'b');
+        wk_tokenizer_free(&heap, t);
+    }
 }
 
 static void sentencepiece_merges_by_score(void **state) {
@@ -581,6 +624,7 @@ int main(void) {
         cmocka_unit_test(bytes_that_are_no_token),
         cmocka_unit_test(merges_make_no_special_token),
         cmocka_unit_test(special_tokens_in_text),
+        cmocka_unit_test(tokens_take_white_space),
         cmocka_unit_test(sentencepiece_merges_by_score),
         cmocka_unit_test(counts_beyond_the_room),
         cmocka_unit_test(refuses_by_name),

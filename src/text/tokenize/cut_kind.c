@@ -52,7 +52,7 @@ size_t wk_cut_last_digits(wk_str text) {
     return text.size;
 }
 
-/* Numbers count as if all had the size of the first one: no text mixes sizes. */
+/* The first number's size in bytes counts for all of them: no text mixes sizes. */
 size_t wk_cut_thousands(wk_str text) {
     const size_t width = wk_scan(text, 0).size;
     size_t n = text.size / width % 3, at = 0;

@@ -52,9 +52,14 @@ wick_status wk_tokenize_marked(const wick_tokenizer *t, wk_str text, const uint8
     const bool has_begin = next.at == 0 && next.size > 0 && next.id == t->begin;
     if (t->add_begin && !has_begin) wk_id_sink_put(&out, t->begin);
     for (size_t at = 0; at < text.size; next = find_special(t, text, origin, next)) {
-        WK_TRY(put_text(t, (wk_str){text.text + at, next.at - at}, &out));
-        if (next.size > 0) wk_id_sink_put(&out, next.id);
+        const bool is_token = next.size > 0;
+        const size_t end = is_token ? wk_text_before(t, text, at, next.at, next.id) : next.at;
+        WK_TRY(put_text(t, (wk_str){text.text + at, end - at}, &out));
         at = next.at + next.size;
+        if (!is_token) continue;
+        wk_id_sink_put(&out, next.id);
+        at = wk_text_after(t, text, at, next.id);
+        next.size = at - next.at;
     }
     *count = out.count;
     return WICK_OK;

@@ -103,12 +103,52 @@ static wick_status resolve_choices(const model_kind *kind, wick_tokenizer *t, wi
     return WICK_OK;
 }
 
+/* --- White space beside special tokens --- */
+
+/* Files do not say which tokens take it; the models' own tokenizers do. */
+static bool is_phi3(wk_str name) {
+    for (size_t i = 0; i + 4 <= name.size; i++) {
+        const char *const at = name.text + i;
+        const bool has_sign = at[3] == '-' && i + 4 < name.size;
+        if ((at[0] | 0x20) == 'p' && (at[1] | 0x20) == 'h' && (at[2] | 0x20) == 'i' &&
+            at[has_sign ? 4 : 3] == '3')
+            return true;
+    }
+    return false;
+}
+
+static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+size_t wk_text_before(const wick_tokenizer *t, wk_str text, size_t from, size_t at, uint32_t id) {
+    static const char *const masked[][2] = {{"jina-v2-de", "<mask>"},
+                                            {"jina-v2-es", "<mask>"},
+                                            {"jina-v2-code", "<mask>"},
+                                            {"modern-bert", "[MASK]"}};
+    for (size_t i = 0; i < WK_COUNT(masked); i++) {
+        if (!wk_str_is(t->desc.tokens[id], masked[i][1]) || !wk_str_is(t->desc.pre, masked[i][0]))
+            continue;
+        while (at > from && is_space(text.text[at - 1])) at--;
+    }
+    return at;
+}
+
+size_t wk_text_after(const wick_tokenizer *t, wk_str text, size_t at, uint32_t id) {
+    const wk_str token = t->desc.tokens[id];
+    const bool strips = t->strips_after && !wk_str_is(token, "<unk>") && !wk_str_is(token, "<s>") &&
+                        !wk_str_is(token, "<|endoftext|>");
+    while (strips && at < text.size && is_space(text.text[at])) at++;
+    return at;
+}
+
+/* --- Making --- */
+
 static wick_status fill(wk_heap *heap, wick_tokenizer *t, wick_error *err) {
     const wk_vocab_desc *const desc = &t->desc;
     WK_TRY(check_desc(desc, err));
     const model_kind *const kind = find_kind(desc->model, err);
     if (!kind) return WICK_ERR_UNSUPPORTED;
     t->kind = kind->kind;
+    t->strips_after = is_phi3(desc->name);
     const wk_token_spelling spelling =
         t->kind == WK_TOKENIZER_BPE ? WK_SPELLING_BYTE_LEVEL : WK_SPELLING_SENTENCEPIECE;
     WK_TRY(wk_token_table_make(heap, desc, spelling, &t->table, err));
@@ -156,6 +196,8 @@ void wk_tokenizer_free(wk_heap *heap, wick_tokenizer *tokenizer) {
 
 wk_heap *wk_tokenizer_heap(const wick_tokenizer *tokenizer) { return tokenizer->heap; }
 
+/* --- Tokenizing --- */
+
 static wick_status encode_text(const wick_tokenizer *t, bool prefix, wk_str text, wk_merger *merger,
                                wk_id_sink *out) {
     switch (t->kind) {
@@ -176,16 +218,19 @@ static wick_status encode_all(const wick_tokenizer *t, wk_str text, uint32_t fla
         uint32_t id = WICK_NO_TOKEN;
         size_t id_size = 0;
         const size_t before = wk_special_find(&t->special, text, all, &id, &id_size);
-        if (before > 0) {
-            WK_TRY(encode_text(t, prefix, (wk_str){text.text, before}, merger, out));
+        const size_t end = id_size > 0 ? wk_text_before(t, text, 0, before, id) : before;
+        size_t next = before + id_size;
+        if (end > 0) {
+            WK_TRY(encode_text(t, prefix, (wk_str){text.text, end}, merger, out));
             prefix = false;
         }
         if (id_size > 0) {
             wk_id_sink_put(out, id);
             prefix = t->add_space_prefix;
+            next = wk_text_after(t, text, next, id);
         }
-        text.text += before + id_size;
-        text.size -= before + id_size;
+        text.text += next;
+        text.size -= next;
     }
     return WICK_OK;
 }

@@ -29,7 +29,8 @@ typedef struct wk_vocab_desc {
     /* tokenizer.ggml.model: "gpt2" (byte-level BPE), "llama" (SentencePiece BPE by scores),
      * "gemma4" (the same by merges), "t5" (unigram), "bert" (WordPiece) */
     wk_str model;
-    wk_str pre; /* tokenizer.ggml.pre, of "gpt2" alone; empty: "default" */
+    wk_str pre;  /* tokenizer.ggml.pre, of "gpt2" alone; empty: "default" */
+    wk_str name; /* general.name; Phi-3's special tokens take the white space after them */
     uint32_t n_tokens;
     const wk_str *tokens; /* [n_tokens] */
     const float *scores;  /* [n_tokens] or NULL */

@@ -20,11 +20,17 @@ struct wick_tokenizer {
     wk_vocab_desc desc;
     uint32_t begin, end; /* what stands first and last, or WICK_NO_TOKEN */
     bool add_begin, add_end, add_space_prefix;
+    bool strips_after; /* Phi-3 */
     wk_token_table table;
     wk_special special;
     wk_bpe bpe; /* the one that kind names */
     wk_sentencepiece sentencepiece;
     wk_wordpiece wordpiece;
 };
+
+/* Where text that begins at from ends before the special token id at, and where text goes on that
+ * follows it: some tokens take the white space beside them. */
+size_t wk_text_before(const wick_tokenizer *t, wk_str text, size_t from, size_t at, uint32_t id);
+size_t wk_text_after(const wick_tokenizer *t, wk_str text, size_t at, uint32_t id);
 
 #endif
