@@ -109,6 +109,7 @@ static void write_tool_choice(wk_strbuf *to, const wk_json *choice) {
 static void write_request(wk_strbuf *to, const wk_json *body) {
     static const char *const same[] = {"temperature", "top_p", "top_k", "max_tokens", "stream"};
     const wk_json *const system = wk_json_get(body, "system");
+    const bool has_system = system && system->kind != WK_JSON_NULL;
     const wk_json *const choice = wk_json_get(body, "tool_choice");
     const wk_json *const thinking = wk_json_get(wk_json_get(body, "thinking"), "type");
     wk_write_open(to, '{');
@@ -129,7 +130,7 @@ static void write_request(wk_strbuf *to, const wk_json *body) {
     }
     wk_write_key(to, "messages");
     wk_write_open(to, '[');
-    if (system) {
+    if (has_system) {
         wk_write_open(to, '{');
         wk_write_put(to, "role", "system");
         wk_write_key(to, "content");
@@ -375,6 +376,9 @@ static wick_status take_request(wick_exchange *x, wick_error *err) {
     const wk_json *const messages = wk_request_field(x, "messages");
     if (!messages || messages->kind != WK_JSON_ARRAY || !messages->child)
         return wk_fail(err, WICK_ERR_VALUE, "messages must be an array of at least one message");
+    const wk_json *const system = wk_request_field(x, "system");
+    if (system && system->kind != WK_JSON_STRING && system->kind != WK_JSON_ARRAY)
+        return wk_fail(err, WICK_ERR_VALUE, "system must be a text or an array of them");
     wk_exchange_name(x, "msg_");
     return wk_request_translate(x, write_request, err);
 }

@@ -223,8 +223,7 @@ static wick_status answer(wick_exchange *x, bool is_raw, wick_error *err) {
 static bool asks_to_load(const wick_exchange *x) {
     const wk_json *const said = wk_request_field(x, is_prompt(x) ? "prompt" : "messages");
     if (!said) return true;
-    return said->kind == (is_prompt(x) ? WK_JSON_STRING : WK_JSON_ARRAY) && !said->child &&
-           said->string.size == 0;
+    return is_prompt(x) ? said->string.size == 0 : said->kind == WK_JSON_ARRAY && !said->child;
 }
 
 static wick_status answer_load(wick_exchange *x, wick_error *err) {
@@ -242,7 +241,10 @@ static wick_status answer_load(wick_exchange *x, wick_error *err) {
 }
 
 wick_status wk_answer_ollama(wick_exchange *x, wick_error *err) {
+    const wk_json *const prompt = wk_request_field(x, "prompt");
     bool is_raw = false;
+    if (is_prompt(x) && prompt && prompt->kind != WK_JSON_STRING)
+        return wk_fail(err, WICK_ERR_VALUE, "prompt must be a text");
     if (asks_to_load(x)) return answer_load(x, err);
     WK_TRY(wk_request_bool(x, "raw", &is_raw, err));
     is_raw = is_prompt(x) && (is_raw || wk_request_has_suffix(x));

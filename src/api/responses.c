@@ -349,6 +349,7 @@ const wk_style wk_responses_style = {.is_chat = true,
 static wick_status take_request(wick_exchange *x, wick_error *err) {
     static const char *const stored[] = {"previous_response_id", "conversation", "prompt"};
     const wk_json *const input = wk_request_field(x, "input");
+    const wk_json *const instructions = wk_request_field(x, "instructions");
     bool is_background = false;
     for (size_t i = 0; i < sizeof stored / sizeof *stored; i++)
         if (wk_request_field(x, stored[i]))
@@ -361,6 +362,8 @@ static wick_status take_request(wick_exchange *x, wick_error *err) {
     if (!input ||
         (input->kind != WK_JSON_STRING && (input->kind != WK_JSON_ARRAY || !input->child)))
         return wk_fail(err, WICK_ERR_VALUE, "input must be a text or an array of items");
+    if (instructions && instructions->kind != WK_JSON_STRING)
+        return wk_fail(err, WICK_ERR_VALUE, "instructions must be a text");
     x->given = x->body;
     wk_exchange_name(x, "resp_");
     return wk_request_translate(x, write_request, err);

@@ -32,6 +32,12 @@ static const char *const paths[] = {
 };
 enum { N_PATHS = sizeof paths / sizeof *paths, MOST_STEPS = 100000, MOST_BODY = 1 << 14 };
 
+/* It refuses most conversations, which are then fitted to it. */
+static const char template[] =
+    "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
+    "{{ raise_exception('no') }}{% endif %}{{ m.role + m.content }}"
+    "{% for c in m.tool_calls or [] %}{{ c.function.arguments }}{% endfor %}{% endfor %}";
+
 static void require(bool is_true) {
     if (!is_true) abort();
 }
@@ -51,7 +57,8 @@ static wick_api *open_api(void) {
     while (wick_model_open_poll(loading, NULL) == WICK_PENDING) {
     }
     require(wick_model_open_finish(loading, &model, NULL) == WICK_OK);
-    const wick_api_desc desc = {.session = {.context_length = 80, .max_tokens = 3},
+    const wick_api_desc desc = {.chat_template = template,
+                                .session = {.context_length = 80, .max_tokens = 3},
                                 .has_metrics = true};
     require(wick_api_open(model, &desc, &api, NULL) == WICK_OK);
     return api;

@@ -112,6 +112,9 @@ static const struct {
     {"/v1/messages", "{" CHAT ",\"max_tokens\":5,\"stop_sequences\":5}",
      "\"stop_sequences must be"},
     {"/v1/responses", "{\"input\":\"a\",\"max_output_tokens\":-2}", "\"max_output_tokens must be"},
+    {"/v1/responses", "{\"input\":\"a\",\"instructions\":5}", "instructions must be a text"},
+    {"/v1/messages", "{" CHAT ",\"max_tokens\":5,\"system\":5}", "system must be a text"},
+    {"/api/generate", "{\"prompt\":5}", "{\"error\":\"prompt must be a text"},
     {"/v1/responses", "{\"input\":[5]}", "\"input: each must be an object with a role"},
     {"/api/chat", "{" CHAT ",\"options\":{\"num_predict\":-2}}",
      "{\"error\":\"num_predict must be"},
@@ -628,6 +631,7 @@ static void test_translated(void **state) {
     (void)state;
     renders(desc, "/v1/responses", "{\"instructions\":\"Be.\",\"input\":\"Hi\"}",
             "[system: Be.][user: Hi]");
+    renders(desc, "/v1/messages", "{\"system\":null," CHAT ",\"max_tokens\":5}", "[user: Hi]");
     renders(desc, "/v1/responses", "{\"instructions\":null,\"input\":\"Hi\"}", "[user: Hi]");
     renders(desc, "/v1/messages",
             "{\"max_tokens\":5,\"system\":\"Be.\",\"messages\":["
