@@ -187,14 +187,20 @@ typedef enum wick_call_format {
     WICK_CALL_JSON,       /* no tags: the whole answer is JSON, see wick_answer_desc.has_tools */
     WICK_CALL_HERMES,     /* <tool_call> ... </tool_call>: Hermes, Qwen, GLM */
     WICK_CALL_SEED,       /* <seed:tool_call> ... </seed:tool_call> */
-    WICK_CALL_PIPES,      /* <|tool_call|> ... <|/tool_call|>: Phi-4-mini */
+    WICK_CALL_PIPES,      /* <|tool_call|> ... <|/tool_call|>: Phi-4-mini; JSON between other tags:
+                           * Nemotron, Command R7B, Apriel */
     WICK_CALL_PYTHON_TAG, /* <|python_tag|> ... to the end: Llama 3.1 */
     WICK_CALL_MISTRAL,    /* [TOOL_CALLS] ... to the end */
     WICK_CALL_FUNCTION,   /* <function=NAME>...</function>, the text from NAME on: Functionary */
     WICK_CALL_LIST,       /* <|tool_call_start|> ... <|tool_call_end|>: LFM2 */
     WICK_CALL_DEEPSEEK,   /* tool calls begin ... tool calls end, in DeepSeek's own brackets */
     WICK_CALL_KIMI,       /* <|tool_calls_section_begin|> ... <|tool_calls_section_end|> */
-    WICK_CALL_CHANNEL,    /* <|channel|>commentary to= ... <|call|>: gpt-oss */
+    WICK_CALL_CHANNEL, /* <|channel|>commentary to= ... <|call|>, the text from the name on: gpt-oss
+                        */
+    WICK_CALL_BRACES,  /* <|tool_call> ... <tool_call|>: Gemma 4 */
+    WICK_CALL_INVOKE,  /* <invoke> of parameters in tags: MiniMax, DeepSeek V3.2 */
+    WICK_CALL_KEYED,   /* <|tools_prefix|> ... <|tools_suffix|>: Apertus */
+    WICK_CALL_FUNCTOOLS, /* functools[ ... to the end: Firefunction */
 } wick_call_format;
 
 typedef struct wick_answer_desc {

@@ -1,6 +1,7 @@
 /* chat/answer.c: a model's text, as it comes, to content, reasoning and calls of tools. */
 #include "chat/answer.h"
 
+#include "core/compiler.h"
 #include "core/str.h"
 #include "text/unicode/unicode.h"
 
@@ -10,12 +11,14 @@ const wk_mark wk_marks[WK_N_MARKS] = {
     {"<think>", "</think>", WK_MARK_REASONING, WICK_CALL_NONE},
     {"[THINK]", "[/THINK]", WK_MARK_REASONING, WICK_CALL_NONE},
     {"<seed:think>", "</seed:think>", WK_MARK_REASONING, WICK_CALL_NONE},
+    {"<|channel>thought", "<channel|>", WK_MARK_REASONING, WICK_CALL_NONE},
+    {"<|START_THINKING|>", "<|END_THINKING|>", WK_MARK_REASONING, WICK_CALL_NONE},
+    {"<|START_RESPONSE|>", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
+    {"<|END_RESPONSE|>", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
+    {"<|channel|>", NULL, WK_MARK_HEADER, WICK_CALL_NONE},
+    {"<|start|>assistant", NULL, WK_MARK_HEADER, WICK_CALL_NONE},
     {"<|channel|>analysis<|message|>", "<|end|>", WK_MARK_REASONING, WICK_CALL_NONE},
-    {"<|start|>assistant", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
     {"<|end|>", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
-    {"<|channel|>final<|message|>", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
-    {"<|channel|>commentary<|message|>", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
-    {"<|channel|>commentary to=", "<|call|>", WK_MARK_CALL, WICK_CALL_CHANNEL},
     {"<tool_call>", "</tool_call>", WK_MARK_CALL, WICK_CALL_HERMES},
     {"<seed:tool_call>", "</seed:tool_call>", WK_MARK_CALL, WICK_CALL_SEED},
     {"<|tool_call|>", "<|/tool_call|>", WK_MARK_CALL, WICK_CALL_PIPES},
@@ -31,9 +34,26 @@ const wk_mark wk_marks[WK_N_MARKS] = {
      "end\xEF\xBD\x9C>",
      WK_MARK_CALL, WICK_CALL_DEEPSEEK},
     {"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", WK_MARK_CALL, WICK_CALL_KIMI},
+    {"<|tool_call>", "<tool_call|>", WK_MARK_CALL, WICK_CALL_BRACES},
+    {"<minimax:tool_call>", "</minimax:tool_call>", WK_MARK_CALL, WICK_CALL_INVOKE},
+    {"<\xEF\xBD\x9C"
+     "DSML\xEF\xBD\x9C"
+     "function_calls>",
+     "</\xEF\xBD\x9C"
+     "DSML\xEF\xBD\x9C"
+     "function_calls>",
+     WK_MARK_CALL, WICK_CALL_INVOKE},
+    {"<|START_ACTION|>", "<|END_ACTION|>", WK_MARK_CALL, WICK_CALL_PIPES},
+    {"<TOOLCALL>", "</TOOLCALL>", WK_MARK_CALL, WICK_CALL_PIPES},
+    {"<tool_calls>", "</tool_calls>", WK_MARK_CALL, WICK_CALL_PIPES},
+    {"<|tools_prefix|>", "<|tools_suffix|>", WK_MARK_CALL, WICK_CALL_KEYED},
+    {"functools[", NULL, WK_MARK_CALL, WICK_CALL_FUNCTOOLS},
 };
 /* An answer that is JSON and nothing else. */
 static const wk_mark bare_call = {"", NULL, WK_MARK_CALL, WICK_CALL_JSON};
+/* What a header names a recipient for. */
+static const wk_mark channel_call = {"<|channel|>commentary to=", "<|call|>", WK_MARK_CALL,
+                                     WICK_CALL_CHANNEL};
 
 struct wick_answer {
     wk_heap heap;
@@ -43,19 +63,21 @@ struct wick_answer {
     const wk_mark *inside; /* NULL: content */
     bool is_opened;        /* inside has been entered; no span says so yet */
     bool may_be_bare;      /* no text has come yet; JSON would be a call */
+    bool in_header;        /* no text has come yet; the prompt began a message's header */
     bool is_over;          /* no more text comes */
 };
 
 /* ---- Opening and feeding ---- */
 
-/* The thinking that a prompt ends in. */
+/* The thinking, or the header, that a prompt ends in. */
 static const wk_mark *find_opened(const char *prompt, size_t size) {
     while (size > 0 && (prompt[size - 1] == ' ' || prompt[size - 1] == '\n')) size--;
     for (size_t i = 0; i < WK_N_MARKS; i++) {
-        const size_t n = strlen(wk_marks[i].open);
-        if (wk_marks[i].kind == WK_MARK_REASONING && n <= size &&
-            memcmp(prompt + size - n, wk_marks[i].open, n) == 0)
-            return &wk_marks[i];
+        const wk_mark *const mark = &wk_marks[i];
+        const size_t n = strlen(mark->open);
+        if ((mark->kind == WK_MARK_REASONING || mark->kind == WK_MARK_HEADER) && n <= size &&
+            memcmp(prompt + size - n, mark->open, n) == 0)
+            return mark;
     }
     return NULL;
 }
@@ -71,7 +93,9 @@ wick_status wick_answer_open(const wick_answer_desc *desc, wick_answer **answer)
     if (!made) return WICK_ERR_OUT_OF_MEMORY;
     made->heap = heap;
     wk_strbuf_init(&made->text, &made->heap);
-    made->inside = find_opened(desc->prompt, desc->prompt ? desc->prompt_size : 0);
+    const wk_mark *const mark = find_opened(desc->prompt, desc->prompt ? desc->prompt_size : 0);
+    made->in_header = mark && mark->kind == WK_MARK_HEADER;
+    made->inside = made->in_header ? NULL : mark;
     made->is_opened = made->inside != NULL;
     made->may_be_bare = desc->has_tools && !made->inside;
     return WICK_OK;
@@ -140,11 +164,64 @@ static size_t find_tag(const wick_answer *a, const char *text, size_t size, cons
     return a->is_over ? size : size - partial_character(text, size);
 }
 
-static void enter(wick_answer *a, const wk_mark *mark) {
-    a->taken += strlen(mark->open);
+/* The size bytes of what opens it are over. */
+static void enter(wick_answer *a, const wk_mark *mark, size_t size) {
+    a->taken += size;
     if (mark->kind == WK_MARK_FRAME) return;
     a->inside = mark;
     a->is_opened = true;
+}
+
+/* The size of the header that stands at text: tags and ASCII up to <|message|>; it begins with a
+ * tag, or a recipient. 0: it is none, or only a part. */
+static size_t header_size(const char *text, size_t size, bool *is_part) {
+    static const char *const tags[] = {"<|message|>", "<|start|>assistant", "<|channel|>",
+                                       "<|constrain|>", " to="};
+    size_t at = 0;
+    *is_part = false;
+    while (at < size) {
+        bool is_whole = false;
+        size_t i = 0;
+        while (i < WK_COUNT(tags) && !may_stand(text + at, size - at, tags[i], &is_whole)) i++;
+        if (i < WK_COUNT(tags) && is_whole) {
+            at += strlen(tags[i]);
+            if (i == 0) return at;
+        } else if (i < WK_COUNT(tags) && (at == 0 || text[at] == '<')) {
+            break;
+        } else if (at > 0 && text[at] >= ' ' && text[at] < 127 && text[at] != '<') {
+            at++;
+        } else {
+            return 0;
+        }
+    }
+    *is_part = true;
+    return 0;
+}
+
+/* Where word ends in text; 0: it is not there. */
+static size_t find_end(const char *text, size_t size, const char *word) {
+    const size_t n = strlen(word);
+    for (size_t end = n; end <= size; end++)
+        if (memcmp(text + end - n, word, n) == 0) return end;
+    return 0;
+}
+
+/* Takes the header that stands at text, if one does. A recipient makes what follows a call, else
+ * the channel says what it is. False: more text has to come. */
+static bool take_header(wick_answer *a, const char *text, size_t size, bool *is_taken) {
+    const char *const thought = "<|channel|>analysis<|message|>";
+    bool is_part;
+    const size_t n = header_size(text, size, &is_part);
+    *is_taken = n > 0;
+    if (n == 0) return !is_part || a->is_over;
+    const size_t to = find_end(text, n, " to=");
+    if (to > 0)
+        enter(a, &channel_call, to);
+    else if (find_end(text, n, "analysis") > 0)
+        enter(a, find_opened(thought, strlen(thought)), n);
+    else
+        a->taken += n;
+    return true;
 }
 
 static bool take_content(wick_answer *a, wick_answer_span *span) {
@@ -152,17 +229,26 @@ static bool take_content(wick_answer *a, wick_answer_span *span) {
         const size_t size = a->text.size - a->taken;
         if (size == 0) return false;
         const char *const text = a->text.data + a->taken;
+        bool is_header = false;
+        if (a->in_header && !take_header(a, text, size, &is_header)) return false;
+        a->in_header = false;
+        if (is_header) continue;
         const wk_mark *found = &bare_call;
         const bool is_bare = a->may_be_bare && text[0] == '{';
         a->may_be_bare = false;
-        const size_t n = is_bare ? 0 : find_tag(a, text, size, &found);
+        size_t n = is_bare ? 0 : find_tag(a, text, size, &found);
+        if (n == 0 && found && found->kind == WK_MARK_HEADER) {
+            if (!take_header(a, text, size, &is_header)) return false;
+            if (is_header) continue;
+            n = strlen(found->open);
+        }
         if (n > 0) {
             *span = (wick_answer_span){.text = text, .size = n};
             a->taken += n;
             return true;
         }
         if (!found) return false;
-        enter(a, found);
+        enter(a, found, strlen(found->open));
     }
     return false;
 }

@@ -7,17 +7,19 @@
 typedef enum wk_mark_kind {
     WK_MARK_REASONING,
     WK_MARK_CALL,
-    WK_MARK_FRAME, /* open alone, which is left out: what follows is content */
+    WK_MARK_FRAME,  /* open alone, which is left out: what follows is content */
+    WK_MARK_HEADER, /* the beginning of a message's header, which says what follows */
 } wk_mark_kind;
 
-/* No open tag is the beginning of another one, or stands inside another one. */
+/* No open tag is the beginning of another one, or stands inside another one, but those of headers,
+ * which come first. */
 typedef struct wk_mark {
     const char *open, *close; /* close NULL: up to the end of the answer */
     wk_mark_kind kind;
     wick_call_format format;
 } wk_mark;
 
-enum { WK_N_MARKS = 18 };
+enum { WK_N_MARKS = 28 };
 extern const wk_mark wk_marks[WK_N_MARKS];
 
 #endif

@@ -3,12 +3,14 @@
 
 #include "core/json_write.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A text that is read from its beginning, and what is made of it. */
 typedef struct reading {
     wk_arena *arena;
     const wk_json *tools;
+    bool is_keyed; /* the name is the key of the arguments */
     wk_str left;
     wk_tool_call **end; /* of the list */
 } reading;
@@ -71,41 +73,6 @@ static wk_json *parse(reading *r, wk_str text) {
 
 /* ---- JSON ---- */
 
-/* An object, or a text that holds one; null, "" and nothing: there are none. */
-static bool add_arguments(reading *r, wk_str name, const wk_json *arguments) {
-    if (arguments && arguments->kind == WK_JSON_STRING && arguments->string.size > 0) {
-        arguments = parse(r, arguments->string);
-        if (!arguments) return false;
-    }
-    const bool is_empty = !arguments || arguments->kind == WK_JSON_NULL ||
-                          (arguments->kind == WK_JSON_STRING && arguments->string.size == 0);
-    if (!is_empty && arguments->kind != WK_JSON_OBJECT) return false;
-    if (is_empty) return add_call(r, name, wk_str_of("{}"));
-    wk_strbuf text;
-    wk_str kept;
-    wk_strbuf_init(&text, r->arena->heap);
-    wk_write_value(&text, arguments);
-    return wk_write_keep(&text, r->arena, &kept) && add_call(r, name, kept);
-}
-
-/* {"name": ..., "arguments" or "parameters": {...}}, also as the member "function". */
-static bool read_object(reading *r, const wk_json *object) {
-    if (object->kind != WK_JSON_OBJECT) return false;
-    const wk_json *const function = wk_json_get(object, "function");
-    if (function && function->kind == WK_JSON_OBJECT) object = function;
-    const wk_json *const name = wk_json_get(object, "name");
-    const wk_json *arguments = wk_json_get(object, "arguments");
-    if (!arguments) arguments = wk_json_get(object, "parameters");
-    return name && name->kind == WK_JSON_STRING && add_arguments(r, name->string, arguments);
-}
-
-static bool read_value(reading *r, const wk_json *value) {
-    if (value->kind != WK_JSON_ARRAY) return read_object(r, value);
-    const wk_json *item = value->child;
-    while (item && read_object(r, item)) item = item->next;
-    return !item && value->child;
-}
-
 /* The end of the JSON value that text begins with, by its brackets; its size: it has none. */
 static size_t value_end(wk_str text) {
     size_t depth = 0;
@@ -126,28 +93,142 @@ static size_t value_end(wk_str text) {
     return text.size;
 }
 
+/* Takes the bytes of the value that good JSON begins with, and the blanks around it. */
+static wk_str take_value(wk_str *text) {
+    *text = trim(*text);
+    size_t n = 0;
+    if (text->size > 0 && (text->text[0] == '{' || text->text[0] == '[')) {
+        n = value_end(*text);
+    } else if (text->size > 0 && text->text[0] == '"') {
+        do n += text->text[n] == '\\' ? 2 : 1;
+        while (n < text->size && text->text[n] != '"');
+        n++;
+    } else {
+        while (n < text->size && !is_blank(text->text[n]) && !strchr(",:]}", text->text[n])) n++;
+    }
+    const wk_str value = {text->text, n};
+    *text = trim(after(*text, n));
+    return value;
+}
+
+/* The next member of an object of which left is left. False: there is no more. */
+static bool take_member(wk_str *left, wk_str *key, wk_str *value) {
+    (void)take(left, ",");
+    *key = take_value(left);
+    if (!take(left, ":")) return false;
+    *value = take_value(left);
+    return true;
+}
+
+/* The last member of this name; empty: there is none. */
+static wk_str member_of(wk_str object, const char *name) {
+    wk_str found = {"", 0}, key, value;
+    for (object = after(object, 1); take_member(&object, &key, &value);)
+        if (take(&key, "\"") && take(&key, name) && wk_str_is(key, "\"")) found = value;
+    return found;
+}
+
+/* Good JSON as its bytes say it, so that numbers stay what they are, without blanks, and with
+ * null for what is no number but in Python. */
+static void write_json(wk_strbuf *to, wk_str json) {
+    bool in_string = false;
+    wk_write_raw(to, "");
+    while (json.size > 0) {
+        const char c = json.text[0];
+        const size_t n = in_string && c == '\\' ? 2 : 1;
+        if (c == '"') in_string = !in_string;
+        if (!in_string &&
+            (take(&json, "NaN") || take(&json, "Infinity") || take(&json, "-Infinity"))) {
+            wk_strbuf_text(to, "null");
+            continue;
+        }
+        if (in_string || !is_blank(c)) wk_strbuf_append(to, json.text, n);
+        json = after(json, n);
+    }
+}
+
+/* An object, or a text that holds one; null, "" and nothing: there are none. */
+static bool add_arguments(reading *r, wk_str name, wk_str json) {
+    const wk_json *value = json.size > 0 ? parse(r, json) : NULL;
+    if (value && value->kind == WK_JSON_STRING) {
+        json = value->string;
+        value = json.size > 0 ? parse(r, json) : NULL;
+    }
+    if (json.size > 0 && !value) return false;
+    if (!value || value->kind == WK_JSON_NULL) return add_call(r, name, wk_str_of("{}"));
+    if (value->kind != WK_JSON_OBJECT) return false;
+    wk_strbuf text;
+    wk_str kept;
+    wk_strbuf_init(&text, r->arena->heap);
+    write_json(&text, json);
+    return wk_write_keep(&text, r->arena, &kept) && add_call(r, name, kept);
+}
+
+/* {"NAME": {...}, ...} */
+static bool read_keyed(reading *r, wk_str object) {
+    wk_str key, arguments;
+    for (object = after(object, 1); take_member(&object, &key, &arguments);) {
+        const wk_json *const name = parse(r, key);
+        if (!name || !add_arguments(r, name->string, arguments)) return false;
+    }
+    return true;
+}
+
+/* {"name" or "tool_name": ..., "arguments" or "parameters": {...}}, also as the member
+ * "function". */
+static bool read_object(reading *r, wk_str text) {
+    const wk_json *const object = parse(r, text);
+    if (!object || object->kind != WK_JSON_OBJECT) return false;
+    if (r->is_keyed) return read_keyed(r, text);
+    const wk_str function = member_of(text, "function");
+    if (function.size > 0 && function.text[0] == '{') return read_object(r, function);
+    const wk_json *name = wk_json_get(object, "name");
+    if (!name) name = wk_json_get(object, "tool_name");
+    wk_str arguments = member_of(text, "arguments");
+    if (arguments.size == 0) arguments = member_of(text, "parameters");
+    return name && name->kind == WK_JSON_STRING && add_arguments(r, name->string, arguments);
+}
+
+static bool read_value(reading *r, wk_str text) {
+    if (text.size == 0 || text.text[0] != '[') return read_object(r, text);
+    if (!parse(r, text)) return false;
+    for (text = trim(after(text, 1)); text.size > 0 && text.text[0] != ']'; text = trim(text)) {
+        if (!read_object(r, take_value(&text))) return false;
+        (void)take(&text, ",");
+    }
+    return true;
+}
+
 /* One value, or several one after the other, with ; or , between them or nothing. */
 static bool read_json(reading *r) {
     r->left = trim(r->left);
     do {
         const size_t n = value_end(r->left);
-        const wk_json *const value = parse(r, (wk_str){r->left.text, n});
-        if (!value || !read_value(r, value)) return false;
+        if (!read_value(r, (wk_str){r->left.text, n})) return false;
         r->left = trim(after(r->left, n));
         if (take(&r->left, ";") || take(&r->left, ",")) r->left = trim(r->left);
     } while (r->left.size > 0);
     return true;
 }
 
+static bool read_keyed_list(reading *r) {
+    r->is_keyed = true;
+    return read_json(r);
+}
+
+/* A list whose opening bracket belongs to the tag. */
+static bool read_functools(reading *r) {
+    r->left = trim(r->left);
+    if (r->left.size > 0 && r->left.text[r->left.size - 1] == ']') r->left.size--;
+    return read_json(r);
+}
+
 /* The arguments of a call whose name is known, as JSON; what follows is left. */
 static bool read_named(reading *r, wk_str name) {
     r->left = trim(r->left);
-    const size_t n = value_end(r->left);
-    const wk_str text = {r->left.text, n};
-    const wk_json *const value = trim(text).size > 0 ? parse(r, text) : NULL;
-    if (trim(text).size > 0 && !value) return false;
-    r->left = after(r->left, n);
-    return add_arguments(r, name, value);
+    const wk_str json = {r->left.text, value_end(r->left)};
+    r->left = after(r->left, json.size);
+    return add_arguments(r, name, trim(json));
 }
 
 /* The same where json is cut out of the text. */
@@ -193,14 +274,19 @@ static bool is_text(const reading *r, wk_str name, wk_str key) {
     return false;
 }
 
-/* A value that stands there as it is: JSON, unless the tool wants a text. */
-static void write_raw(reading *r, wk_strbuf *to, wk_str name, wk_str key, wk_str value) {
-    const wk_json *const json = is_text(r, name, key) ? NULL : parse(r, value);
-    wk_write_key_of(to, key);
-    if (json)
-        wk_write_value(to, json);
+/* A parameter as it stands there. */
+typedef struct pair {
+    wk_str key, value;
+    bool is_text; /* it says so */
+} pair;
+
+/* JSON, unless it is a text, or the tool wants one. */
+static void write_pair(reading *r, wk_strbuf *to, wk_str name, const pair *p) {
+    wk_write_key_of(to, p->key);
+    if (!p->is_text && !is_text(r, name, p->key) && parse(r, p->value))
+        write_json(to, p->value);
     else
-        wk_write_string(to, value);
+        wk_write_string(to, p->value);
 }
 
 /* A line's end on either side belongs to the tags. */
@@ -211,38 +297,68 @@ static wk_str without_lines(wk_str value) {
 }
 
 /* Pairs up to the end of text, written as the members of an object. */
-typedef bool (*pair_fn)(wk_str *text, wk_str *key, wk_str *value);
+typedef bool (*pair_fn)(wk_str *text, pair *p);
 
 static bool read_pairs(reading *r, wk_str name, wk_str text, pair_fn take_pair) {
     wk_strbuf made;
-    wk_str kept, key, value;
+    wk_str kept;
     wk_strbuf_init(&made, r->arena->heap);
     wk_write_open(&made, '{');
     for (text = trim(text); text.size > 0; text = trim(text)) {
-        if (!take_pair(&text, &key, &value)) {
+        pair p = {.is_text = false};
+        if (!take_pair(&text, &p)) {
             wk_strbuf_release(&made);
             return false;
         }
-        write_raw(r, &made, name, key, value);
+        write_pair(r, &made, name, &p);
     }
     wk_write_close(&made, '}');
     return wk_write_keep(&made, r->arena, &kept) && add_call(r, name, kept);
 }
 
 /* <parameter=KEY>VALUE</parameter> */
-static bool take_parameter(wk_str *text, wk_str *key, wk_str *value) {
-    if (!take(text, "<parameter=") || !take_until(text, ">", key) ||
-        !take_until(text, "</parameter>", value))
+static bool take_parameter(wk_str *text, pair *p) {
+    if (!take(text, "<parameter=") || !take_until(text, ">", &p->key) ||
+        !take_until(text, "</parameter>", &p->value))
         return false;
-    *value = without_lines(*value);
+    p->value = without_lines(p->value);
     return true;
 }
 
 /* <arg_key>KEY</arg_key><arg_value>VALUE</arg_value> */
-static bool take_argument(wk_str *text, wk_str *key, wk_str *value) {
-    if (!take(text, "<arg_key>") || !take_until(text, "</arg_key>", key)) return false;
+static bool take_argument(wk_str *text, pair *p) {
+    if (!take(text, "<arg_key>") || !take_until(text, "</arg_key>", &p->key)) return false;
     *text = trim(*text);
-    return take(text, "<arg_value>") && take_until(text, "</arg_value>", value);
+    return take(text, "<arg_value>") && take_until(text, "</arg_value>", &p->value);
+}
+
+#define BAR "\xEF\xBD\x9C"  /* a full-width | */
+#define DSML BAR "DSML" BAR /* before the names of DeepSeek V3.2's tags */
+
+/* <parameter name="KEY">VALUE</parameter>; DeepSeek's has string="true" for texts. */
+static bool take_named_parameter(wk_str *text, pair *p) {
+    wk_str attributes;
+    if (!take(text, "<" DSML "parameter name=\"") && !take(text, "<parameter name=\""))
+        return false;
+    if (!take_until(text, "\"", &p->key) || !take_until(text, ">", &attributes)) return false;
+    p->is_text = wk_str_is(trim(attributes), "string=\"true\"");
+    return take_until(text, "</" DSML "parameter>", &p->value) ||
+           take_until(text, "</parameter>", &p->value);
+}
+
+/* <invoke name="NAME">...</invoke>, one after the other */
+static bool read_invokes(reading *r) {
+    wk_str name, ignored, text;
+    for (r->left = trim(r->left); r->left.size > 0; r->left = trim(r->left)) {
+        if (!take(&r->left, "<" DSML "invoke name=\"") && !take(&r->left, "<invoke name=\""))
+            return false;
+        if (!take_until(&r->left, "\"", &name) || !take_until(&r->left, ">", &ignored) ||
+            !(take_until(&r->left, "</" DSML "invoke>", &text) ||
+              take_until(&r->left, "</invoke>", &text)) ||
+            !read_pairs(r, name, text, take_named_parameter))
+            return false;
+    }
+    return true;
 }
 
 /* <function=NAME>...</function>, the parameters in tags or as JSON; several. */
@@ -268,7 +384,9 @@ static bool read_hermes(reading *r) {
     if (text.size > 0 && text.text[0] == '{') return read_json(r);
     if (text.size > 0 && text.text[0] == '<') return read_functions(r);
     const size_t n = find(text, "<arg_key>");
-    const wk_str name = trim((wk_str){text.text, n});
+    wk_str name = {text.text, n};
+    name.size = find(name, "<tool_sep>"); /* Hunyuan's */
+    name = trim(name);
     return find(name, "\n") == name.size && read_pairs(r, name, after(text, n), take_argument);
 }
 
@@ -297,7 +415,6 @@ static bool read_function(reading *r) {
     return take_until(&r->left, ">", &name) && read_named(r, name);
 }
 
-#define BAR "\xEF\xBD\x9C"   /* a full-width | */
 #define BLANK "\xE2\x96\x81" /* a lower one-eighth block */
 #define DEEPSEEK(words) "<" BAR words BAR ">"
 
@@ -341,32 +458,60 @@ static bool read_channel(reading *r) {
     return read_named(r, head);
 }
 
-/* ---- Calls as Python writes them ---- */
+/* ---- Calls as Python writes them, and Gemma ---- */
+
+#define TEXT_EDGE "<|\"|>"
 
 static bool write_literal(wk_strbuf *to, wk_str *text, int depth);
 
-/* 'a' or "a", with backslashes as JSON has them, and \'. */
+/* Takes a character that a backslash of Python stands before, and writes it for JSON. */
+static void write_escape(wk_strbuf *to, wk_str *text) {
+    const char c = text->text[0];
+    const bool is_kept = c != '\0' && strchr("\"\\/bfnrtu", c);
+    *text = after(*text, 1);
+    if (c == 'x') {
+        wk_strbuf_text(to, "\\u00"); /* and two digits, which JSON checks */
+        return;
+    }
+    if (c == '\n') return; /* the line goes on */
+    if (c != '\'') wk_strbuf_text(to, is_kept ? "\\" : "\\\\");
+    wk_strbuf_append(to, &c, 1);
+}
+
+/* 'a' or "a" */
 static bool write_quoted(wk_strbuf *to, wk_str *text) {
     const char quote = text->text[0];
     wk_write_raw(to, "\"");
-    for (*text = after(*text, 1); text->size > 0; *text = after(*text, 1)) {
-        char c = text->text[0];
+    *text = after(*text, 1);
+    while (text->size > 0) {
+        const char c = text->text[0];
+        *text = after(*text, 1);
         if (c == quote) {
-            *text = after(*text, 1);
             wk_strbuf_text(to, "\"");
             return true;
         }
-        const bool is_escape = c == '\\' && text->size > 1;
-        if (is_escape) *text = after(*text, 1);
-        if (is_escape && text->text[0] != '\'') wk_strbuf_text(to, "\\");
-        c = text->text[0];
-        if (!is_escape && c == '"') wk_strbuf_text(to, "\\");
-        if (c == '\n')
-            wk_strbuf_text(to, "\\n");
-        else
+        char code[8];
+        if (c == '\\' && text->size > 0) {
+            write_escape(to, text);
+        } else if ((unsigned char)c < ' ') {
+            (void)snprintf(code, sizeof code, "\\u%04x", (unsigned)c);
+            wk_strbuf_text(to, code);
+        } else {
+            if (c == '"') wk_strbuf_text(to, "\\");
             wk_strbuf_append(to, &c, 1);
+        }
     }
     return false;
+}
+
+/* A key without quotes, as Gemma has them, and its colon. */
+static bool write_bare_key(wk_strbuf *to, wk_str *text) {
+    wk_str key;
+    const char c = text->size > 0 ? text->text[0] : '\0';
+    const bool is_bare = c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (!is_bare || !take_until(text, ":", &key)) return false;
+    wk_write_key_of(to, trim(key));
+    return true;
 }
 
 /* Items between brackets; of a dict with keys. */
@@ -376,9 +521,10 @@ static bool write_items(wk_strbuf *to, wk_str *text, int depth) {
     wk_write_open(to, is_dict ? '{' : '[');
     *text = trim(after(*text, 1));
     while (!take(text, close)) {
+        const bool has_key = is_dict && write_bare_key(to, text);
         if (!write_literal(to, text, depth + 1)) return false;
-        if (is_dict && !take(text, ":")) return false;
-        if (is_dict) {
+        if (is_dict && !has_key) {
+            if (!take(text, ":")) return false;
             wk_strbuf_text(to, ":");
             if (!write_literal(to, text, depth + 1)) return false;
         }
@@ -395,7 +541,11 @@ static bool write_literal(wk_strbuf *to, wk_str *text, int depth) {
     if (text->size == 0 || depth > DEEPEST) return false;
     const char c = text->text[0];
     bool is_good = true;
-    if (c == '\'' || c == '"') {
+    if (take(text, TEXT_EDGE)) {
+        wk_str inside = {"", 0};
+        is_good = take_until(text, TEXT_EDGE, &inside);
+        wk_write_string(to, inside);
+    } else if (c == '\'' || c == '"') {
         is_good = write_quoted(to, text);
     } else if (c == '[' || c == '{' || c == '(') {
         is_good = write_items(to, text, depth);
@@ -433,23 +583,41 @@ static bool write_keywords(wk_strbuf *to, wk_str *text) {
     return true;
 }
 
+/* A call; write turns the rest into its arguments. */
+static bool read_written(reading *r, wk_str name, bool (*write)(wk_strbuf *to, wk_str *text)) {
+    wk_strbuf made;
+    wk_str kept;
+    wk_strbuf_init(&made, r->arena->heap);
+    if (!write(&made, &r->left) || made.failed || !parse(r, (wk_str){made.data, made.size})) {
+        wk_strbuf_release(&made);
+        return false;
+    }
+    return wk_write_keep(&made, r->arena, &kept) && add_call(r, name, kept);
+}
+
 /* [NAME(key=value, ...), ...]; the brackets may be missing. */
 static bool read_list(reading *r) {
-    wk_str name, kept;
+    wk_str name;
     r->left = trim(r->left);
     const bool has_bracket = take(&r->left, "[");
     do {
-        wk_strbuf made;
-        wk_strbuf_init(&made, r->arena->heap);
-        const bool is_good = take_until(&r->left, "(", &name) && write_keywords(&made, &r->left) &&
-                             !made.failed && parse(r, (wk_str){made.data, made.size});
-        if (!is_good) wk_strbuf_release(&made);
-        if (!is_good || !wk_write_keep(&made, r->arena, &kept) || !add_call(r, name, kept))
+        if (!take_until(&r->left, "(", &name) || !read_written(r, name, write_keywords))
             return false;
         r->left = trim(r->left);
         if (take(&r->left, ",")) r->left = trim(r->left);
     } while (r->left.size > 0 && r->left.text[0] != ']');
     return !has_bracket || take(&r->left, "]");
+}
+
+static bool write_arguments(wk_strbuf *to, wk_str *text) { return write_literal(to, text, 0); }
+
+/* call:NAME{key:value,...} */
+static bool read_braces(reading *r) {
+    r->left = trim(r->left);
+    const wk_str name = {r->left.text, find(r->left, "{")};
+    wk_str bare = name;
+    r->left = after(r->left, name.size);
+    return take(&bare, "call:") && read_written(r, bare, write_arguments) && r->left.size == 0;
 }
 
 /* JSON; or a built-in tool as Python calls it: NAME.call(key=value). */
@@ -479,6 +647,10 @@ bool wk_tool_calls_read(wk_arena *arena, wick_call_format format, wk_str text, c
         [WICK_CALL_DEEPSEEK] = read_deepseek,
         [WICK_CALL_KIMI] = read_kimi,
         [WICK_CALL_CHANNEL] = read_channel,
+        [WICK_CALL_BRACES] = read_braces,
+        [WICK_CALL_INVOKE] = read_invokes,
+        [WICK_CALL_KEYED] = read_keyed_list,
+        [WICK_CALL_FUNCTOOLS] = read_functools,
     };
     *calls = NULL;
     reading r = {.arena = arena, .tools = tools, .left = text, .end = calls};

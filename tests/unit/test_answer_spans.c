@@ -100,6 +100,7 @@ static void test_every_format(void **state) {
     const char *const inside = "\xC3\xA4{\"a\": [1, \"<b>\"]}\xF0\x9F\x99\x82";
     for (size_t i = 0; i < WK_N_MARKS; i++) {
         const wk_mark *const mark = &wk_marks[i];
+        if (mark->kind == WK_MARK_HEADER) continue;
         const char *const close = mark->close != NULL ? mark->close : "";
         const char *const after = mark->close != NULL ? "\xE2\x82\xAC z" : "";
         char text[256], expected[256], begin[64]; /* %.0d shows nothing of a zero */
@@ -130,7 +131,8 @@ static void test_tags_are_apart(void **state) {
     (void)state;
     for (size_t i = 0; i < WK_N_MARKS; i++) {
         for (size_t j = 0; j < WK_N_MARKS; j++)
-            assert_true(i == j || strstr(wk_marks[i].open, wk_marks[j].open) == NULL);
+            assert_true(i == j || strstr(wk_marks[i].open, wk_marks[j].open) == NULL ||
+                        (j < i && wk_marks[j].kind == WK_MARK_HEADER));
     }
 }
 
@@ -187,6 +189,30 @@ static void test_channels(void **state) {
     splits("<|channel|>commentary<|message|>I look.<|end|><|start|>assistant<|channel|>commentary "
            "to=functions.f <|message|>{}<|call|>",
            "I look.(11:functions.f <|message|>{}:<|call|>)");
+}
+
+/* In the order of OpenAI's renderer, and in others that the model writes. */
+static void test_headers(void **state) {
+    (void)state;
+    const char *const prompt = "<|start|>user<|message|>Hi<|end|><|start|>assistant";
+    splits_as(" to=functions.f<|channel|>commentary json<|message|>{}<|call|>", prompt, true,
+              "(11:functions.f<|channel|>commentary json<|message|>{}:<|call|>)");
+    splits_as("<|channel|>analysis<|message|>hm<|end|>", prompt, true,
+              "{<|channel|>analysis<|message|>:hm:<|end|>}");
+    splits("<|channel|>analysis to=functions.f code<|message|>{}<|call|>.",
+           "(11:functions.f code<|message|>{}:<|call|>).");
+    splits("a<|start|>assistant to=functions.f<|channel|>commentary<|message|>{}",
+           "a(11:functions.f<|channel|>commentary<|message|>{}:)");
+    splits("<|channel|>final <|constrain|>json<|message|>{}<|end|>", "{}");
+    splits("<|start|>assistant<|message|>a", "a");
+    /* None, and parts */
+    splits("<|channel|>\n<|channel|>!", "<|channel|>\n<|channel|>!");
+    splits("a<|channel|>final", "a<|channel|>final");
+    splits_as("Hi to=you", prompt, true, "Hi to=you");
+    splits_as(" to", prompt, true, " to");
+    splits_as(" to=f", prompt, true, " to=f");
+    splits_as("{\"name\": \"f\"}", prompt, true, "(1:{\"name\": \"f\"}:)");
+    splits_as("<think>a</think>", prompt, true, "{<think>:a:</think>}");
 }
 
 /* Text goes out as soon as it can be neither a tag nor half a character. */
@@ -274,6 +300,7 @@ int main(void) {
         cmocka_unit_test(test_opened_by_the_prompt),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_headers),
         cmocka_unit_test(test_what_is_held_back),
         cmocka_unit_test(test_broken_characters),
         cmocka_unit_test(test_long_call),

@@ -70,6 +70,34 @@ static void reads_json(void **state) {
     check(state, WICK_CALL_PYTHON_TAG, "{\"name\":\"a\"}; {\"name\":\"b\"}", "a {};b {}");
 }
 
+/* Bytes of values stay, except for blanks and what JSON has no number for. */
+static void keeps_values(void **state) {
+    check(state, WICK_CALL_JSON,
+          "{\"arguments\": {\"n\": 12345678901234567890, \"x\": [1.0, 1e2], \"s\": \" \\\" "
+          "\\u00e4\"},"
+          " \"name\": \"a\", \"other\": [{\"arguments\": 1}]}",
+          "a {\"n\":12345678901234567890,\"x\":[1.0,1e2],\"s\":\" \\\" \\u00e4\"}");
+    check(state, WICK_CALL_HERMES,
+          "<function=find><parameter=n>12345678901234567890</parameter></function>",
+          "find {\"n\":12345678901234567890}");
+    check(state, WICK_CALL_JSON, "{\"name\":\"a\",\"parameters\":{\"x\":[NaN,-Infinity,\"NaN\"]}}",
+          "a {\"x\":[null,null,\"NaN\"]}");
+    check(state, WICK_CALL_JSON,
+          "{\"name\":\"a\",\"arguments\":{\"x\":1},\"arguments\":{\"x\":2.50}}", "a {\"x\":2.50}");
+}
+
+static void reads_other_json(void **state) {
+    check(state, WICK_CALL_PIPES,
+          "[\n {\"tool_call_id\": \"0\", \"tool_name\": \"a\", \"parameters\": {\"x\": 1}}\n]",
+          "a {\"x\":1}");
+    check(state, WICK_CALL_KEYED, "[{\"a\": {\"x\": 1}}, {\"b\": {}}]", "a {\"x\":1};b {}");
+    check(state, WICK_CALL_KEYED, "[{\"a\": 1}]", "");
+    check(state, WICK_CALL_KEYED, "[1]", "");
+    check(state, WICK_CALL_FUNCTOOLS, "{\"name\": \"a\", \"arguments\": {}}, {\"name\": \"b\"}]",
+          "a {};b {}");
+    check(state, WICK_CALL_FUNCTOOLS, "]", "");
+}
+
 static void refuses_json(void **state) {
     const char *const texts[] = {"",
                                  "{",
@@ -86,6 +114,10 @@ static void refuses_json(void **state) {
     check(state, WICK_CALL_NONE, "{\"name\":\"a\"}", "");
 }
 
+#define DSML                                                                                       \
+    "\xEF\xBD\x9C"                                                                                 \
+    "DSML\xEF\xBD\x9C"
+
 static void reads_tags(void **state) {
     check(state, WICK_CALL_HERMES,
           "\n<function=find>\n<parameter=text>\n12\n</parameter>\n<parameter=n>\n3\n</parameter>\n"
@@ -96,6 +128,19 @@ static void reads_tags(void **state) {
           "<arg_key>n</arg_key><arg_value>3</arg_value>",
           "find {\"text\":\"two words\",\"n\":3}");
     check(state, WICK_CALL_HERMES, "now", "now {}");
+    check(state, WICK_CALL_HERMES, "now<tool_sep>", "now {}");
+    check(state, WICK_CALL_HERMES,
+          "find<tool_sep>\n<arg_key>n</arg_key>\n<arg_value>3</arg_value>\n", "find {\"n\":3}");
+    check(state, WICK_CALL_INVOKE,
+          "\n<invoke name=\"find\">\n<parameter name=\"text\">12</parameter>\n"
+          "<parameter name=\"n\">3</parameter>\n</invoke>\n<invoke name=\"b\">\n</invoke>\n",
+          "find {\"text\":\"12\",\"n\":3};b {}");
+    check(state, WICK_CALL_INVOKE,
+          "<" DSML "invoke name=\"b\">\n<" DSML "parameter name=\"x\" string=\"true\">1</" DSML
+          "parameter>\n<" DSML "parameter name=\"y\" string=\"false\">[1.0]</" DSML
+          "parameter>\n</" DSML "invoke>\n",
+          "b {\"x\":\"1\",\"y\":[1.0]}");
+    check(state, WICK_CALL_INVOKE, "<invoke name=\"b\"><parameter name=\"x\">1", "");
     check(state, WICK_CALL_SEED, "<function=other><parameter=x>{\"y\":[1]}</parameter></function>",
           "other {\"x\":{\"y\":[1]}}");
     check(state, WICK_CALL_FUNCTION, "find>{\"n\":1}", "find {\"n\":1}");
@@ -136,6 +181,16 @@ static void reads_python(void **state) {
     check(state, WICK_CALL_LIST, "[f(a='it\\'s \"x\"', b=[1, {'k': None}], c=True)]",
           "f {\"a\":\"it's \\\"x\\\"\",\"b\":[1,{\"k\":null}],\"c\":true}");
     check(state, WICK_CALL_PYTHON_TAG, "search.call(query=\"x\")", "search {\"query\":\"x\"}");
+    check(state, WICK_CALL_LIST, "f(a=\"t\tb\", b='\\x41\\d\\n')",
+          "f {\"a\":\"t\\u0009b\",\"b\":\"\\u0041\\\\d\\n\"}");
+    check(state, WICK_CALL_BRACES,
+          "call:f{k:<|\"|>a \"b\"\n{<|\"|>,l:[1.50,true],m:{x_1:None},<|\"|>o<|\"|>:<|\"|><|\"|>}",
+          "f {\"k\":\"a \\\"b\\\"\\n{\",\"l\":[1.50,true],\"m\":{\"x_1\":null},\"o\":\"\"}");
+    check(state, WICK_CALL_BRACES, "call:f{}", "f {}");
+    check(state, WICK_CALL_BRACES, "f{}", "");
+    check(state, WICK_CALL_BRACES, "call:f{k}", "");
+    check(state, WICK_CALL_BRACES, "call:f{k:<|\"|>}", "");
+    check(state, WICK_CALL_LIST, "f(a='\\xg1')", "");
     const char *const texts[] = {"[",       "[f",        "[f(",         "[f(a",
                                  "[f(a=",   "[f(a=)]",   "[f(a='x]",    "[f(a=01)]",
                                  "[f(a=1]", "[f(a=[1)]", "[f(a={1:2})]"};
@@ -146,6 +201,8 @@ static void reads_python(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(reads_json, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(keeps_values, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reads_other_json, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_json, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reads_tags, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reads_names, set_up, tear_down),
