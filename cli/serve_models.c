@@ -98,7 +98,6 @@ cli_served_model *cli_models_pick(const cli_served_models *models, wick_string n
     return find(models, name.text, rest);
 }
 
-/* Of its file: seconds since 1970; 0: it cannot be asked. */
 int64_t cli_modified(const char *path, uint64_t *size) {
     struct stat about;
     if (stat(path, &about) != 0) return 0;
@@ -182,7 +181,9 @@ char *cli_models_show(const cli_served_model *model, bool is_ollamas, size_t *si
     if (wick_file_open(model->path, &file, NULL) == WICK_OK && (text = malloc(MOST)) != NULL)
         *size = wick_api_show(file, text, MOST);
     wick_file_close(file);
-    return text;
+    if (*size > 0) return text;
+    free(text);
+    return NULL;
 }
 
 /* ---- Loading and closing ---- */

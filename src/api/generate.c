@@ -74,7 +74,7 @@ static wick_status open_choice(wk_api_choice *choice, wick_error *err) {
 }
 
 /* It has the only call that the request allows. */
-static bool is_called_out(const wk_api_choice *choice) {
+static bool has_called(const wk_api_choice *choice) {
     return choice->exchange->has_one_call && choice->n_calls > 0;
 }
 
@@ -86,7 +86,7 @@ static void take_call(wk_api_choice *choice, const wick_answer_span *span) {
     wk_tool_call *calls;
     if (wk_tool_calls_read(&scratch, span->format, (wk_str){span->text, span->size}, x->tools,
                            &calls)) {
-        for (; calls && !is_called_out(choice); calls = calls->next) {
+        for (; calls && !has_called(choice); calls = calls->next) {
             x->style->call(choice, calls);
             choice->n_calls++;
         }
@@ -114,7 +114,7 @@ static void take_reasoning(wk_api_choice *choice, const wick_answer_span *span) 
 
 static void take_spans(wk_api_choice *choice) {
     wick_answer_span span;
-    while (!is_called_out(choice) && wick_answer_next(choice->answer, &span)) {
+    while (!has_called(choice) && wick_answer_next(choice->answer, &span)) {
         if (span.kind == WICK_ANSWER_CALL)
             take_call(choice, &span);
         else if (span.kind == WICK_ANSWER_REASONING)
@@ -230,7 +230,7 @@ static wick_status step_choice(wk_api_choice *choice, wick_error *err) {
     if (event.kind == WICK_EVENT_TOKEN) count_token(choice);
     if (event.kind == WICK_EVENT_END)
         end_choice(choice, event.reason);
-    else if (is_called_out(choice))
+    else if (has_called(choice))
         end_choice(choice, WICK_END_TOKEN);
     if (taken != WICK_OK || has_failed(choice)) return wk_fail_memory(err, 0, 0, "an answer");
     return WICK_OK;

@@ -20,7 +20,8 @@ static void write_model(wick_exchange *x) {
     wk_write_open(to, '{');
     wk_write_put(to, "id", x->api->name);
     wk_write_put(to, "object", "model");
-    wk_write_put_whole(to, "created", (uint64_t)x->time);
+    wk_write_put_whole(to, "created",
+                       (uint64_t)(x->api->modified > 0 ? x->api->modified : x->time));
     wk_write_put(to, "owned_by", "wick");
     write_names(to, "aliases", x->api->aliases, x->api->n_aliases);
     write_names(to, "tags", x->api->tags, x->api->n_tags);

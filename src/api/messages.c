@@ -358,10 +358,8 @@ static void finish(wick_exchange *x) {
     wk_exchange_end(x, 200);
 }
 
-static const char *const names[][2] = {{"stop", "stop_sequences"},
-                                       {"response_format", "output_config.format"},
-                                       {"parallel_tool_calls", "disable_parallel_tool_use"},
-                                       {NULL}};
+static const char *const names[][2] = {
+    {"stop", "stop_sequences"}, {"response_format", "output_config.format"}, {NULL}};
 
 const wk_style wk_messages_style = {.is_chat = true,
                                     .names = names,

@@ -669,6 +669,8 @@ def test_names_and_switches():
         equal(props["default_generation_settings"]["params"]["n_predict"], -1)
         server.get("/health", headers={"Host": "box:99"})
         server.refuses(403, "host", path="/health", headers={"Host": "evil.example"})
+        server.refuses(403, "host", path="http://evil.example/health")
+        server.get("http://box:99/health", headers={"Host": "evil.example"})
         status, _, content = server.ask("/v1/messages", MESSAGES, headers={"Host": "x"})
         equal((status, content["type"]), (403, "error"))
 
