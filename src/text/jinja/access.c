@@ -192,6 +192,19 @@ static wick_status slice_text(wk_jinja *j, const wk_jvalue *of, const bounds *b,
     return wk_jbuilder_end(&picked, out);
 }
 
+static wick_status slice_range(wk_jinja *j, const wk_jrange *of, const bounds *b, size_t n,
+                               wk_jvalue *out) {
+    wk_jrange *const part = wk_jalloc(j, 1, sizeof *part);
+    if (part == NULL) return WICK_ERR_VALUE;
+    const uint64_t first = (uint64_t)of->first, step = (uint64_t)of->step;
+    *part = (wk_jrange){.first = (int64_t)(first + (uint64_t)b->first * step),
+                        .end = (int64_t)(first + (uint64_t)b->end * step),
+                        .step = (int64_t)((uint64_t)b->step * step),
+                        .n = n};
+    *out = (wk_jvalue){.kind = WK_J_RANGE, .range = part};
+    return WICK_OK;
+}
+
 wick_status wk_jslice(wk_jinja *j, const wk_jvalue *of, const wk_jvalue given[3], wk_jvalue *out) {
     if (of->kind == WK_J_UNDEFINED) return wk_jfail_undefined(j, of);
     if (!is_sequence(of)) return wk_jfail(j, "'%s' object is not subscriptable", wk_jtype_name(of));
@@ -203,6 +216,7 @@ wick_status wk_jslice(wk_jinja *j, const wk_jvalue *of, const wk_jvalue given[3]
     const uint64_t stride = b.step > 0 ? (uint64_t)b.step : 0 - (uint64_t)b.step;
     const size_t n = distance > 0 ? (size_t)(((uint64_t)distance - 1) / stride + 1) : 0;
     if (of->kind == WK_J_STRING) return slice_text(j, of, &b, n, out);
+    if (of->kind == WK_J_RANGE) return slice_range(j, of->range, &b, n, out);
     const wk_jkind kind = of->kind == WK_J_TUPLE ? WK_J_TUPLE : WK_J_LIST;
     WK_TRY(wk_jlist_make(j, kind, n, out));
     for (size_t i = 0; i < n; i++) {

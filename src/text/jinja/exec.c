@@ -132,6 +132,9 @@ static wick_status exec_filter_block(wk_jinja *j, const wk_jnode *node) {
     wk_jvalue value;
     WK_TRY(capture(j, node->list, &value));
     WK_TRY(wk_jfilter_node(j, node->first, &value, &value));
+    if (value.kind != WK_J_STRING)
+        return wk_jfail(j, "sequence item 0: expected str instance, %s found",
+                        wk_jtype_name(&value));
     return put_value(j, &value);
 }
 

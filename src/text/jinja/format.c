@@ -13,11 +13,12 @@
 
 enum { MAX_WIDTH = 1 << 20, MAX_PRECISION = 300, NUMBER_SIZE = 720 };
 
-/* What a format specification says: [[fill]align][sign][#][0][width][,][.precision][type] */
+/* What a format specification says: [[fill]align][sign][z][#][0][width][,][.precision][type] */
 typedef struct format_spec {
-    uint32_t fill; /* a code point */
-    char align;    /* < > ^ =, 0: by the kind of the value */
-    char sign;     /* - + or a blank */
+    uint32_t fill;   /* a code point */
+    char align;      /* < > ^ =, 0: by the kind of the value */
+    char sign;       /* - + or a blank */
+    bool drops_sign; /* of a float that is shown as 0 */
     bool alternate;
     int width, precision; /* precision -1: not given */
     char grouping;        /* , or _, 0: none */
@@ -41,30 +42,25 @@ void wk_jfixed_text(double number, int precision, char *out, size_t size) {
     use_point(out);
 }
 
-/* Digits of a float without its sign; type one of f F e E g G %, or 0 for repr. */
+/* Digits of a float without its sign; type one of f F e E g G n %, or 0 for repr. */
 static void float_digits(double number, const format_spec *spec, char *out) {
-    const int precision = spec->precision < 0 ? 6 : spec->precision;
-    const double size = fabs(number);
-    switch (spec->type) {
-    case 'e': snprintf(out, NUMBER_SIZE, "%.*e", precision, size); break;
-    case 'E': snprintf(out, NUMBER_SIZE, "%.*E", precision, size); break;
-    case 'f':
-    case 'F': snprintf(out, NUMBER_SIZE, "%.*f", precision, size); break;
-    case '%': snprintf(out, NUMBER_SIZE, "%.*f%%", precision, size * 100.0); break;
-    case 'G': snprintf(out, NUMBER_SIZE, "%.*G", precision, size); break;
-    case 'g':
-    case 'n': snprintf(out, NUMBER_SIZE, "%.*g", precision, size); break;
-    default:
-        if (spec->precision < 0) {
-            wk_jfloat_text(size, out);
-            return;
-        }
-        snprintf(out, NUMBER_SIZE, "%.*g", precision == 0 ? 1 : precision, size);
-        use_point(out);
-        if (strpbrk(out, ".en") == NULL) strcat(out, ".0");
+    const bool is_percent = spec->type == '%', is_plain = spec->type == '\0';
+    const double size = fabs(number) * (is_percent ? 100.0 : 1.0);
+    int precision = spec->precision < 0 ? 6 : spec->precision;
+    char form[8];
+    if (is_plain && spec->precision < 0) {
+        wk_jfloat_text(size, out);
         return;
     }
+    if (is_plain && precision == 0) precision = 1;
+    snprintf(form, sizeof form, "%%%s.*%c", spec->alternate ? "#" : "",
+             is_percent                      ? 'f'
+             : is_plain || spec->type == 'n' ? 'g'
+                                             : spec->type);
+    snprintf(out, NUMBER_SIZE, form, precision, size);
     use_point(out);
+    if (is_percent) strcat(out, "%");
+    if (is_plain && strpbrk(out, ".en") == NULL) strcat(out, ".0");
 }
 
 /* At least spec->precision of them. */
@@ -85,12 +81,14 @@ static void integer_digits(uint64_t number, const format_spec *spec, char *out) 
     *out = '\0';
 }
 
-/* A mark between groups of three whole digits. */
-static void put_grouped(wk_jbuilder *to, const char *digits, char grouping) {
-    const size_t whole = strspn(digits, "0123456789");
+/* A mark between groups of three whole digits, or four of other bases. */
+static void put_grouped(wk_jbuilder *to, const char *digits, const format_spec *spec) {
+    const bool is_binary = spec->type != '\0' && strchr("xXob", spec->type) != NULL;
+    const size_t group = is_binary ? 4 : 3;
+    const size_t whole = is_binary ? strlen(digits) : strspn(digits, "0123456789");
     for (size_t i = 0; i < whole; i++) {
-        if (grouping != '\0' && i > 0 && (whole - i) % 3 == 0)
-            wk_jput_char(to, (unsigned char)grouping, false);
+        if (spec->grouping != '\0' && i > 0 && (whole - i) % group == 0)
+            wk_jput_char(to, (unsigned char)spec->grouping, false);
         wk_jput_char(to, (unsigned char)digits[i], false);
     }
     wk_jput_word(to, digits + whole);
@@ -120,6 +118,8 @@ static wick_status put_number(wk_jbuilder *to, const format_spec *spec, const wk
         const double number = wk_jas_float(value);
         is_negative = signbit(number) && !isnan(number);
         float_digits(number, spec, digits);
+        if (spec->drops_sign && isfinite(number) && strpbrk(digits, "123456789") == NULL)
+            is_negative = false;
     } else {
         const int64_t number = wk_jas_integer(value);
         is_negative = number < 0;
@@ -137,7 +137,7 @@ static wick_status put_number(wk_jbuilder *to, const format_spec *spec, const wk
     wk_jput_word(align == '=' ? to : &body, lead);
     const int n_lead = (int)strlen(lead);
     if (align == '=') inside.width = spec->width > n_lead ? spec->width - n_lead : 0;
-    put_grouped(&body, digits, spec->grouping);
+    put_grouped(&body, digits, spec);
     WK_TRY(body.status);
     put_padded(to, &inside, wk_jbuilder_text(&body), align);
     return to->status;
@@ -183,7 +183,7 @@ static wick_status read_size(wk_jinja *j, percent *p, int most, int *out) {
         WK_TRY(next_value(j, p, &value));
         if (!wk_jis_integer(&value)) return wk_jfail(j, "* wants int");
         size = wk_jas_integer(&value);
-        *out = size < 0 ? 0 : size > most ? most + 1 : (int)size;
+        *out = size < -most || size > most ? most + 1 : (int)size;
     }
     return *out <= most ? WICK_OK : wk_jfail(j, "a width or precision is larger than %d", most);
 }
@@ -198,13 +198,20 @@ static wick_status read_percent_spec(wk_jinja *j, percent *p, format_spec *spec)
         case '0':
             if (spec->align == '>') spec->align = '=';
             break;
-        default: spec->sign = peek(p); break;
+        default:
+            if (spec->sign != '+') spec->sign = peek(p);
+            break;
         }
     }
     WK_TRY(read_size(j, p, MAX_WIDTH, &spec->width));
+    if (spec->width < 0) {
+        spec->align = '<';
+        spec->width = -spec->width;
+    }
     if (peek(p) == '.') {
         p->at++;
         WK_TRY(read_size(j, p, MAX_PRECISION, &spec->precision));
+        if (spec->precision < 0) spec->precision = 0;
     }
     while (peek(p) == 'l' || peek(p) == 'h' || peek(p) == 'L') p->at++;
     return WICK_OK;
@@ -304,8 +311,9 @@ wick_status wk_jformat_percent(wk_jinja *j, const wk_jvalue *format, const wk_jv
         WK_TRY(put_conversion(&made, &p));
     }
     const bool is_tuple = values->kind == WK_J_TUPLE;
-    const bool may_stay = values->kind == WK_J_DICT || p.is_named;
-    if (!may_stay && p.n_used < (is_tuple ? values->list->n : 1))
+    const bool has_items = values->kind == WK_J_DICT || values->kind == WK_J_LIST ||
+                           values->kind == WK_J_RANGE || values->kind == WK_J_UNDEFINED;
+    if (!has_items && !p.is_named && p.n_used < (is_tuple ? values->list->n : 1))
         return wk_jfail(j, "not all arguments converted during string formatting");
     WK_TRY(wk_jbuilder_end(&made, out));
     out->is_markup = format->is_markup;
@@ -323,7 +331,7 @@ typedef struct braces {
 
 static bool is_align(char c) { return c != '\0' && strchr("<>^=", c) != NULL; }
 
-/* [[fill]align][sign][#][0][width][,_][.precision][type] */
+/* [[fill]align][sign][z][#][0][width][,_][.precision][type] */
 static wick_status read_spec(wk_jinja *j, wk_jtext text, format_spec *spec) {
     *spec = (format_spec){.fill = ' ', .precision = -1};
     size_t at = 0, behind = 0;
@@ -336,6 +344,10 @@ static wick_status read_spec(wk_jinja *j, wk_jtext text, format_spec *spec) {
         spec->align = text.text[at++];
     }
     if (at < text.size && strchr("+- ", text.text[at])) spec->sign = text.text[at++];
+    if (at < text.size && text.text[at] == 'z') {
+        spec->drops_sign = true;
+        at++;
+    }
     if (at < text.size && text.text[at] == '#') {
         spec->alternate = true;
         at++;
@@ -368,8 +380,9 @@ static wick_status put_with_spec(wk_jbuilder *to, const wk_jvalue *value, wk_jte
         if (spec.type != '\0' && strchr(types, spec.type) == NULL)
             return wk_jfail(j, "Unknown format code '%c' for object of type '%s'", spec.type,
                             wk_jtype_name(value));
-        if (spec.precision >= 0 && value->kind != WK_J_FLOAT && !is_float_type(spec.type))
-            return wk_jfail(j, "Precision not allowed in integer format specifier");
+        if ((spec.precision >= 0 || spec.drops_sign) && value->kind != WK_J_FLOAT &&
+            !is_float_type(spec.type))
+            return wk_jfail(j, "Precision and z not allowed in integer format specifier");
         if (spec.type != 'c') return put_number(to, &spec, value);
         wk_jvalue code = *value;
         return put_percent_text(to, &spec, &code);
@@ -381,7 +394,8 @@ static wick_status put_with_spec(wk_jbuilder *to, const wk_jvalue *value, wk_jte
         return wk_jfail(j, "unsupported format string passed to %s.__format__",
                         wk_jtype_name(value));
     if (spec.grouping != '\0') return wk_jfail(j, "Cannot specify '%c' with 's'.", spec.grouping);
-    if (spec.sign != '\0') return wk_jfail(j, "Sign not allowed in string format specifier");
+    if (spec.sign != '\0' || spec.drops_sign)
+        return wk_jfail(j, "Sign not allowed in string format specifier");
     wk_jtext shown;
     WK_TRY(wk_jstr(j, value, &shown));
     put_padded(to, &spec, cut(shown, spec.precision),

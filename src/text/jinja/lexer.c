@@ -105,6 +105,7 @@ static void end_tag(lexer *l, char sign, bool trims) {
 /* Begins after "{#" and its sign. */
 static wick_status skip_comment(lexer *l) {
     const size_t start = l->at;
+    if (start == l->text.size) return WICK_OK; /* as Jinja has it */
     while (l->at < l->text.size && !begins(l, l->at, "#}")) advance(l, 1);
     if (l->at == l->text.size) return fail(l, "missing end of comment tag", (wk_str){NULL, 0});
     const char sign = l->at > start ? l->text.text[l->at - 1] : ' ';

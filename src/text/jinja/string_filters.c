@@ -13,6 +13,14 @@ static wick_status self_text(wk_jinja *j, const wk_jargs *args, wk_jtext *out) {
     return wk_jstr(j, args->self, out);
 }
 
+/* Where Python would call a method of it. */
+static wick_status own_text(wk_jinja *j, const wk_jargs *args, wk_jtext *out) {
+    if (args->self->kind == WK_J_UNDEFINED) return wk_jfail_undefined(j, args->self);
+    if (args->self->kind != WK_J_STRING)
+        return wk_jfail(j, "'%s' object has no attribute 'splitlines'", wk_jtype_name(args->self));
+    return self_text(j, args, out);
+}
+
 static wick_status letters(wk_jinja *j, const wk_jargs *args, wk_jletters how, wk_jvalue *out) {
     wk_jtext text;
     WK_TRY(self_text(j, args, &text));
@@ -214,7 +222,7 @@ static wick_status f_indent(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     wk_jvalue lines;
     wk_jbuilder blanks = wk_jbuilder_begin(j), ended = blanks, made = blanks;
     int64_t width = 4;
-    WK_TRY(self_text(j, args, &text));
+    WK_TRY(own_text(j, args, &text));
     if (wk_jhas(args, 0) && args->values[0].kind == WK_J_STRING) {
         wk_jput(&blanks, args->values[0].string);
     } else {
@@ -248,6 +256,8 @@ static wick_status f_center(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
 static wick_status f_truncate(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     wk_jtext text, end;
     int64_t length, leeway;
+    if (!wk_jhas_length(args->self))
+        return wk_jfail(j, "object of type '%s' has no len()", wk_jtype_name(args->self));
     WK_TRY(self_text(j, args, &text));
     WK_TRY(wk_jarg_integer(j, args, 0, 255, &length));
     WK_TRY(wk_jarg_text(j, args, 2, "...", &end));
@@ -342,7 +352,7 @@ static wick_status f_wordwrap(wk_jinja *j, const wk_jargs *args, wk_jvalue *out)
     wk_jtext text, end;
     wk_jvalue lines;
     int64_t width;
-    WK_TRY(self_text(j, args, &text));
+    WK_TRY(own_text(j, args, &text));
     WK_TRY(wk_jarg_integer(j, args, 0, 79, &width));
     WK_TRY(wk_jarg_text(j, args, 2, "\n", &end));
     if (width <= 0) return wk_jfail(j, "invalid width %" PRId64 " (must be > 0)", width);
@@ -417,10 +427,14 @@ static wick_status f_urlencode(wk_jinja *j, const wk_jargs *args, wk_jvalue *out
 
 static wick_status f_filesizeformat(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     static const char letters_of[] = "kMGTPEZY";
-    if (!wk_jis_number(args->self)) return wk_jfail(j, "filesizeformat wants a number");
+    const wk_jvalue fallback = wk_jnone();
+    wk_jvalue number;
+    WK_TRY(wk_jcall_builtin(j, wk_jfind_filter(wk_str_of("float")),
+                            &(wk_jargs){.self = args->self, .values = &fallback, .n = 1}, &number));
+    if (number.kind == WK_J_NONE) return wk_jfail(j, "filesizeformat wants a number");
     WK_TRY(wk_jwork(j, WK_J_FLOAT_STEPS));
     const bool is_binary = wk_jarg_truth(args, 0, false);
-    const double bytes = wk_jas_float(args->self), base = is_binary ? 1024 : 1000;
+    const double bytes = number.number, base = is_binary ? 1024 : 1000;
     char text[400]; /* of 10^308 */
     double unit = base;
     size_t i = 0;
