@@ -38,23 +38,17 @@ def ranges(predicate):
     return found
 
 
-PER_MARK = 96  # ranges
-
-
 def stretches(found):
-    """What lies between ranges and the ranges, by turns, as lengths in LEB128; marks: where each
-    PER_MARK-th range ends, and how many bytes the lengths take up to there."""
-    coded, at, marks = [], 0, [(0, 0)]
-    for i, (first, last) in enumerate(found):
-        if i > 0 and i % PER_MARK == 0:
-            marks.append((at, len(coded)))
+    """What lies between ranges and the ranges, by turns, as lengths in LEB128."""
+    coded, at = [], 0
+    for first, last in found:
         for length in (first - at, last + 1 - first):
             while length >= 128:
                 coded.append(length % 128 + 128)
                 length //= 128
             coded.append(length)
         at = last + 1
-    return coded, marks
+    return coded
 
 
 def mapped(convert):
@@ -90,11 +84,9 @@ def table(kind, name, values, per_line):
 def source():
     parts, lists = [], []
     for name, predicate in PROPERTIES:
-        values, marks = stretches(ranges(predicate))
+        values = stretches(ranges(predicate))
         parts.append(table("uint8_t", name, [str(value) for value in values], 20))
-        parts.append(table("wk_unicode_mark", name + "_marks",
-                           [f"{{0x{end:x}, {at}}}" for end, at in marks], 5))
-        lists.append(f"{{{name}, {len(values)}, {name}_marks, {len(marks)}}}")
+        lists.append(f"{{{name}, {len(values)}}}")
     mappings = []
     for name, convert in MAPPINGS:
         single, several = mapped(convert)

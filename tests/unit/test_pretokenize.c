@@ -284,11 +284,6 @@ static void later_names(void **state) {
         {"minicpm5", {"it's 1234", "it|'s| |123|4"}},
         {"ufakzeka", {"Ali'ye it's 12", "Ali|'ye| it|'s| |1|2"}},
         {"ufakzeka", {"a\n b", "a|\n| b"}},
-        {"jais-2", {"a  b", "a| | b"}},
-        {"jais-2", {"a       b", "a|    |  | b"}},
-        {"jais-2", {"x         ", "x|        | "}},
-        {"jais-2", {"a \n  b", "a| \n| | b"}},
-        {"jais-2", {"don't 1234", "don|'t| |123|4"}},
         {"exaone-moe", {"Hello big world", "Hello big world"}},
         {"exaone-moe", {"a  b c", "a| | b c"}},
         {"exaone-moe", {"it's fine!\n\n", "it|'s| fine|!\n|\n"}},
@@ -296,20 +291,6 @@ static void later_names(void **state) {
          {"\xED\x95\x9C\xEA\xB5\xAD \xEB\xA7\x90 12 x",
           "\xED\x95\x9C\xEA\xB5\xAD \xEB\xA7\x90| |1|2| x"}},
         {"exaone-moe", {"/\n/\n", "/\n|/\n"}},
-        {"youtu",
-         {"\xED\x95\x9C\xEA\xB5\xAD\xE3\x84\xB1"
-          "abc",
-          "\xED\x95\x9C\xEA\xB5\xAD\xE3\x84\xB1|abc"}},
-        {"youtu",
-         {"a\xEF\xBC\x8C"
-          "b\xE3\x80\x82"
-          "c",
-          "a|\xEF\xBC\x8C|b|\xE3\x80\x82|c"}},
-        {"youtu",
-         {"\xE4\xB8\xAD\xE6\x96\x87\xE3\x82\xAB"
-          "1234",
-          "\xE4\xB8\xAD\xE6\x96\x87\xE3\x82\xAB|1|2|3|4"}},
-        {"youtu", {"Ab's \xE3\x84\x85\xE3\x84\x86", "Ab's| |\xE3\x84\x85\xE3\x84\x86"}},
         {"tiny_aya", {"1234567", "1|234|567"}},
         {"tiny_aya", {"x12345 6", "x|12|345| |6"}},
         {"tiny_aya", {"12345a", "123|45|a"}},
@@ -319,15 +300,6 @@ static void later_names(void **state) {
         {"superbpe", {"by the way 12345 x", "by the way |12|345| x"}},
         {"superbpe", {"1234567", "1|234|567"}},
         {"superbpe", {"a b", "a b"}},
-        {"afmoe", {"12345 a", "12|345| a"}},
-        {"afmoe",
-         {"\xE4\xB8\xAD\xE6\x96\x87"
-          "abc",
-          "\xE4\xB8\xAD\xE6\x96\x87|abc"}},
-        {"afmoe",
-         {"\xE0\xB8\xA0\xE0\xB8\xB2\xE0\xB8\xA9\xE0\xB8\xB2 x",
-          "\xE0\xB8\xA0\xE0\xB8\xB2\xE0\xB8\xA9\xE0\xB8\xB2| x"}},
-        {"afmoe", {".abc 1234567\n", ".abc| |1|234|567|\n"}},
         {"granite-embed-multi-97m", {"Ab's 1234/\n", "Ab's| |123|4|/\n"}},
         {"mellum2", {"x123", "x|1|2|3"}},
         {"talkie", {"Ab's 1234", "Ab's| |123|4"}},
@@ -354,10 +326,9 @@ static void random_bytes_are_covered(void **state) {
     (void)state;
     static const char likely[] = " '\n\r1aS.$\xC3\xA9\xE2\x80\xA8\xE6\xBC\xA2";
     static const char *const kinds[] = {
-        "default",    "gpt-2",  "smollm",   "falcon",       "llama-bpe",      "qwen2",
-        "qwen35",     "gpt-4o", "tekken",   "deepseek-llm", "deepseek-coder", "deepseek-v3",
-        "bloom",      "viking", "kimi-k2",  "laguna",       "minicpm5",       "jais-2",
-        "exaone-moe", "youtu",  "tiny_aya", "superbpe",     "afmoe",
+        "default", "gpt-2",  "smollm",       "falcon",         "llama-bpe",   "qwen2",    "qwen35",
+        "gpt-4o",  "tekken", "deepseek-llm", "deepseek-coder", "deepseek-v3", "bloom",    "viking",
+        "kimi-k2", "laguna", "minicpm5",     "exaone-moe",     "tiny_aya",    "superbpe",
     };
     wk_rng rng = {.seed = 7};
     for (int round = 0; round < 20000; round++) {

@@ -72,7 +72,6 @@ typedef struct word_rules {
     uint32_t marks;           /* those that belong to words */
     bool contraction_first;   /* as pieces of their own */
     bool contraction_last;    /* as parts of the word before */
-    bool halves_space;        /* into powers of two */
     bool han_apart;           /* in pieces of its own */
     const char *after_symbol; /* [...]* after symbols */
 } word_rules;
@@ -101,31 +100,13 @@ static size_t scan_symbols(wk_str text, uint32_t symbols, const char *after) {
     return at;
 }
 
-/* \s{512}(?!\S)|\s{256}(?!\S)|...|\s{4}(?!\S)|\s{1,2}(?!\S)|\s at white space */
-static size_t scan_halved_space(wk_str text) {
-    for (int n = 512; n > 0; n /= 2) {
-        size_t at = 0;
-        wk_scanned c = wk_scan(text, 0);
-        int i = 0;
-        for (; i < n && c.classes & SPACE; i++) {
-            at += c.size;
-            c = wk_scan(text, at);
-        }
-        if (i == n && (c.size == 0 || c.classes & SPACE)) return at;
-    }
-    return wk_scan(text, 0).size;
-}
-
 /* Numbers, symbols and white space, where text begins with no word. */
 static size_t scan_no_word(wk_str text, const word_rules *rules) {
     const size_t numbers = scan_numbers(text, rules->max_numbers);
     if (numbers > 0) return numbers;
     const uint32_t symbols = SYMBOL & ~rules->marks;
     const size_t end = scan_symbols(text, symbols, rules->after_symbol);
-    if (end > 0) return end;
-    const size_t space = scan_lines_or_space(text);
-    const bool has_line = wk_is_line_end((unsigned char)text.text[space - 1]);
-    return rules->halves_space && !has_line ? scan_halved_space(text) : space;
+    return end > 0 ? end : scan_lines_or_space(text);
 }
 
 /* Bytes of [^\r\n\p{L}\p{N}]? */
@@ -158,12 +139,6 @@ size_t wk_cut_qwen2(wk_str text) {
 
 size_t wk_cut_ufakzeka(wk_str text) {
     static const word_rules rules = {.max_numbers = 1, .after_symbol = "\r\n"};
-    return cut_words(text, &rules);
-}
-
-size_t wk_cut_jais2(wk_str text) {
-    static const word_rules rules = {
-        .max_numbers = 3, .contraction_first = true, .halves_space = true, .after_symbol = "\r\n"};
     return cut_words(text, &rules);
 }
 
@@ -257,12 +232,6 @@ size_t wk_cut_gpt4o(wk_str text) {
 
 size_t wk_cut_tekken(wk_str text) {
     static const word_rules rules = {.max_numbers = 1, .after_symbol = "\r\n/"};
-    return cut_cased_words(text, &rules);
-}
-
-size_t wk_cut_youtu(wk_str text) {
-    static const word_rules rules = {
-        .max_numbers = 1, .contraction_last = true, .after_symbol = "\r\n/"};
     return cut_cased_words(text, &rules);
 }
 

@@ -134,26 +134,6 @@ static size_t match_cjk_kana(wk_str text) {
     return skip_ranges(text, 0, ranges, WK_COUNT(ranges));
 }
 
-static size_t match_youtu_scripts(wk_str text) {
-    static const code_range hangul[] = {{0x3131, 0x318E}, {0xAC00, 0xD7A3}};
-    static const code_range signs[] = {{0x2014, 0x2014}, {0x2018, 0x2019}, {0x201C, 0x201D},
-                                       {0x2026, 0x2026}, {0x3001, 0x303F}, {0xFE30, 0xFE4F},
-                                       {0xFF01, 0xFF01}, {0xFF0C, 0xFF0C}, {0xFF1A, 0xFF1B}};
-    static const code_range bopomofo[] = {{0x3105, 0x312F}};
-    size_t end = skip_ranges(text, 0, hangul, WK_COUNT(hangul));
-    if (end == 0) end = skip_ranges(text, 0, signs, WK_COUNT(signs));
-    if (end == 0) end = skip_ranges(text, 0, bopomofo, WK_COUNT(bopomofo));
-    return end > 0 ? end : match_cjk_kana(text);
-}
-
-static size_t match_asian(wk_str text) {
-    static const code_range ranges[] = {
-        {0xE40, 0xEFF},   {0x1000, 0x109F}, {0x1100, 0x11FF}, {0x1780, 0x17FF}, {0x2F00, 0x2FDF},
-        {0x3040, 0x30FF}, {0x3400, 0x4DBF}, {0x4E00, 0x9FFF}, {0xA9E0, 0xA9FF}, {0xAA60, 0xAA7F},
-        {0xAC00, 0xD7AF}, {0xF900, 0xFAFF}, {0xFF65, 0xFF9F}};
-    return skip_ranges(text, 0, ranges, WK_COUNT(ranges));
-}
-
 bool wk_is_han(uint32_t code) {
     static const code_range ranges[] = {
         {0x2E80, 0x2E99},   {0x2E9B, 0x2EF3},   {0x2F00, 0x2FD5},   {0x3005, 0x3005},
@@ -204,8 +184,6 @@ static size_t match_ascii_punctuation(wk_str text) {
 
 size_t wk_cut_cjk_hangul(wk_str text) { return wk_cut_by(text, match_cjk_hangul); }
 size_t wk_cut_cjk_kana(wk_str text) { return wk_cut_by(text, match_cjk_kana); }
-size_t wk_cut_youtu_scripts(wk_str text) { return wk_cut_by(text, match_youtu_scripts); }
-size_t wk_cut_asian(wk_str text) { return wk_cut_by(text, match_asian); }
 size_t wk_cut_cased_word(wk_str text) { return wk_cut_by(text, match_cased_word); }
 size_t wk_cut_ascii_punctuation(wk_str text) { return wk_cut_by(text, match_ascii_punctuation); }
 

@@ -14,6 +14,7 @@ enum { WK_MAX_CUTS = 6 };
 typedef size_t (*wk_cut)(wk_str text);
 
 typedef struct wk_pretokenizer {
+    const char *names;        /* in tokenizer.ggml.pre, with blanks between them */
     wk_cut cuts[WK_MAX_CUTS]; /* in this order; NULL after the last */
     bool takes_whole;         /* a piece that is a token is not merged from its bytes */
     bool adds_begin;          /* its models begin with the begin token unless the file says no */

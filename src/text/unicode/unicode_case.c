@@ -82,11 +82,6 @@ static const uint8_t printable[] = {
     219, 43, 240, 1
 };
 
-static const wk_unicode_mark printable_marks[] = {
-    {0x0, 0}, {0xbc3, 196}, {0x1737, 391}, {0xa6f8, 593}, {0x10768, 795},
-    {0x1171b, 990}, {0x1d4a3, 1205}, {0x1f7f1, 1412}
-};
-
 static const uint8_t alphabetic[] = {
     65, 26, 6, 26, 47, 1, 10, 1, 4, 1, 5, 23, 1, 31, 1, 202, 3, 4, 12, 14,
     5, 7, 1, 1, 1, 129, 1, 5, 1, 2, 2, 4, 1, 1, 6, 1, 1, 3, 1, 1,
@@ -159,11 +154,6 @@ static const uint8_t alphabetic[] = {
     11, 203, 38
 };
 
-static const wk_unicode_mark alphabetic_marks[] = {
-    {0x0, 0}, {0xb3e, 196}, {0x166d, 390}, {0x3007, 587}, {0x1003e, 789},
-    {0x11334, 985}, {0x1d50b, 1201}
-};
-
 static const uint8_t decimal[] = {
     48, 10, 166, 12, 10, 134, 1, 10, 198, 1, 10, 156, 3, 10, 118, 10, 118, 10, 118, 10,
     118, 10, 118, 10, 118, 10, 118, 10, 118, 10, 118, 10, 96, 10, 118, 10, 70, 10, 150, 2,
@@ -174,10 +164,6 @@ static const uint8_t decimal[] = {
     102, 10, 102, 10, 166, 3, 10, 102, 10, 246, 5, 10, 246, 1, 10, 70, 10, 182, 153, 1,
     10, 86, 10, 134, 1, 10, 244, 216, 1, 50, 192, 18, 10, 166, 3, 10, 214, 12, 10, 150,
     37, 10
-};
-
-static const wk_unicode_mark decimal_marks[] = {
-    {0x0, 0}
 };
 
 static const uint8_t digit[] = {
@@ -192,10 +178,6 @@ static const uint8_t digit[] = {
     2, 10, 102, 10, 102, 10, 166, 3, 10, 102, 10, 246, 5, 10, 246, 1, 10, 70, 10, 182,
     153, 1, 10, 86, 10, 134, 1, 10, 244, 216, 1, 50, 192, 18, 10, 166, 3, 10, 214, 12,
     10, 166, 15, 11, 229, 21, 10
-};
-
-static const wk_unicode_mark digit_marks[] = {
-    {0x0, 0}
 };
 
 static const uint8_t numeric[] = {
@@ -225,10 +207,6 @@ static const uint8_t numeric[] = {
     227, 21, 10, 135, 8, 1, 98, 1, 125, 1, 62, 1, 136, 16, 1, 88, 1, 8, 1, 15,
     1, 205, 2, 1, 18, 1, 27, 1, 246, 48, 1, 135, 12, 1, 130, 35, 1, 209, 78, 1,
     162, 172, 2, 1
-};
-
-static const wk_unicode_mark numeric_marks[] = {
-    {0x0, 0}, {0x767f, 228}, {0x20065, 468}
 };
 
 static const uint8_t lower[] = {
@@ -303,11 +281,6 @@ static const uint8_t lower[] = {
     34
 };
 
-static const wk_unicode_mark lower_marks[] = {
-    {0x0, 0}, {0x1d9, 192}, {0x482, 384}, {0x1e10, 580}, {0x1ed8, 772},
-    {0x2cc0, 966}, {0xa76a, 1161}
-};
-
 static const uint8_t upper[] = {
     65, 26, 101, 23, 1, 7, 33, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
     1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
@@ -378,18 +351,9 @@ static const uint8_t upper[] = {
     16, 26, 6, 26, 6, 26
 };
 
-static const wk_unicode_mark upper_marks[] = {
-    {0x0, 0}, {0x1df, 192}, {0x48f, 385}, {0x1e13, 581}, {0x1edb, 773},
-    {0x2ccb, 968}, {0xa785, 1163}
-};
-
 static const uint8_t title[] = {
     197, 3, 1, 2, 1, 2, 1, 38, 1, 149, 59, 8, 8, 8, 8, 8, 12, 1, 15, 1,
     47, 1
-};
-
-static const wk_unicode_mark title_marks[] = {
-    {0x0, 0}
 };
 
 static const wk_unicode_shift to_upper[] = {
@@ -679,14 +643,14 @@ static const wk_unicode_expansion more_title[] = {
 };
 
 const wk_unicode_set wk_unicode_sets[] = {
-    {printable, 1484, printable_marks, 8},
-    {alphabetic, 1363, alphabetic_marks, 7},
-    {decimal, 162, decimal_marks, 1},
-    {digit, 207, digit_marks, 1},
-    {numeric, 504, numeric_marks, 3},
-    {lower, 1361, lower_marks, 7},
-    {upper, 1326, upper_marks, 7},
-    {title, 22, title_marks, 1}
+    {printable, 1484},
+    {alphabetic, 1363},
+    {decimal, 162},
+    {digit, 207},
+    {numeric, 504},
+    {lower, 1361},
+    {upper, 1326},
+    {title, 22}
 };
 
 const wk_unicode_mapping wk_unicode_mappings[] = {

@@ -30,19 +30,11 @@ size_t wk_unicode_convert(uint32_t code, wk_unicode_case to, uint32_t out[3]);
 
 /* ---- The tables, unicode_case.c: sorted ---- */
 
-/* Where a search may begin: the character at which a stretch without the property begins, and the
- * byte of its length. */
-typedef struct wk_unicode_mark {
-    uint32_t code, at;
-} wk_unicode_mark;
-
 /* The lengths of stretches without a property and with it, alternately, from U+0000 on: in digits
  * of seven bits, the lowest first, 128 added to all but the last (LEB128). A-Z alone: 65, 26. */
 typedef struct wk_unicode_set {
     const uint8_t *bytes;
     size_t size;
-    const wk_unicode_mark *marks; /* rising; the first one is {0, 0} */
-    size_t n_marks;
 } wk_unicode_set;
 
 /* The length of the stretch at byte *at, which moves on to the next one. */

@@ -1,25 +1,11 @@
 /* text/unicode/unicode_convert.c: looks characters up in the tables of unicode_case.c. */
 #include "text/unicode/unicode_case.h"
 
-/* The last mark that is not after code. */
-static const wk_unicode_mark *find_mark(const wk_unicode_set *set, uint32_t code) {
-    size_t low = 0, high = set->n_marks;
-    while (high - low > 1) {
-        const size_t middle = (low + high) / 2;
-        if (set->marks[middle].code <= code)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &set->marks[low];
-}
-
 bool wk_unicode_is(uint32_t code, wk_unicode_property property) {
     const wk_unicode_set *const set = &wk_unicode_sets[property];
-    const wk_unicode_mark *const mark = find_mark(set, code);
-    uint32_t end = mark->code; /* of the stretches so far */
+    uint32_t end = 0; /* of the stretches so far */
     bool has_it = true;
-    for (size_t i = mark->at; i < set->size && end <= code; has_it = !has_it)
+    for (size_t i = 0; i < set->size && end <= code; has_it = !has_it)
         end += wk_unicode_stretch(set, &i);
     return has_it && code < end;
 }
