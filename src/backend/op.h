@@ -97,7 +97,7 @@ typedef enum wk_unary_fn {
     WK_UNARY_LEAKY_RELU, /* a x below 0 */
     WK_UNARY_POW,        /* x^a */
     WK_UNARY_AFFINE,     /* a x + b */
-    WK_UNARY_CLAMP,      /* to [a, b] */
+    WK_UNARY_CLAMP,      /* to [a, b]; of integers bounds that the type holds */
     WK_UNARY_TAN,
     WK_UNARY_ASIN,
     WK_UNARY_ACOS,

@@ -34,7 +34,7 @@ static void integer_unary_link(random_links *l, uint8_t x) {
                                             WK_UNARY_SIGN,  WK_UNARY_RELU,  WK_UNARY_NOT,
                                             WK_UNARY_CLAMP, WK_UNARY_AFFINE};
     const wk_unary_fn fn = functions[wk_case_below(l->c, WK_COUNT(functions))];
-    wk_op step = {.code = WK_OP_UNARY, .p.unary = {.fn = fn, .a = -3, .b = 7000}};
+    wk_op step = {.code = WK_OP_UNARY, .p.unary = {.fn = fn, .a = 3, .b = 70}};
     add_link(l, &step, &x, 1);
 }
 

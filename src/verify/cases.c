@@ -54,6 +54,7 @@ static void random_unary(wk_case *c) {
     c->op.p.unary.fn = fn;
     /* Exact in float32, or not. */
     c->op.p.unary.a = wk_case_chance(c, 70) ? (double)wk_case_below(c, 8) / 4 - 1 : 0.1;
+    if (is_integer) c->op.p.unary.a = fabs(c->op.p.unary.a); /* a bound of unsigned types, too */
     c->op.p.unary.b = c->op.p.unary.a + (double)wk_case_below(c, 3);
 }
 

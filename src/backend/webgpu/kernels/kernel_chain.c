@@ -63,8 +63,8 @@ static wick_dtype dtype_of(const wk_op *op, int reg) {
                            : (wick_dtype)op->p.chain.step[reg - op->n_src].dtype;
 }
 
-/* Of step k, as bits; false: its kernel would not have them. */
-static bool put_scalars(const wk_op *op, int k, uint32_t *out) {
+/* Of step k, as bits. */
+static void put_scalars(const wk_op *op, int k, uint32_t *out) {
     const wk_chain_step *const step = &op->p.chain.step[k];
     double given[2] = {0};
     uint32_t bits[2];
@@ -72,17 +72,15 @@ static bool put_scalars(const wk_op *op, int k, uint32_t *out) {
     const int n = wk_chain_scalars(&op->p.chain, k, &first);
     for (int i = 0; i < n; i++) given[i] = op->p.chain.scalar[first + i];
     const wick_dtype dtype = step->code == WK_OP_UNARY ? dtype_of(op, step->in[0]) : WICK_F32;
-    const bool is_right = wk_unary_scalars((wk_unary_fn)step->fn, dtype, given, bits);
+    wk_unary_scalars(dtype, given, bits);
     for (int i = 0; i < n; i++) out[first + i] = bits[i];
-    return is_right;
 }
 
 static bool accepts_step(const wk_op *op, int k) {
     const wk_chain_step *const step = &op->p.chain.step[k];
     const wick_dtype x = dtype_of(op, step->in[0]), y = (wick_dtype)step->dtype;
-    uint32_t unused[WK_CHAIN_SCALARS];
     switch (step->code) {
-    case WK_OP_UNARY: return wk_webgpu_is_float(x) || (is_integer(x) && put_scalars(op, k, unused));
+    case WK_OP_UNARY: return wk_webgpu_is_float(x) || is_integer(x);
     case WK_OP_GATED: return wk_webgpu_is_float(x);
     case WK_OP_COMPARE: return is_narrow(x);
     case WK_OP_BINARY:
@@ -414,7 +412,7 @@ static wick_status encode_elements(wk_encoder *e, const wk_op *op) {
     for (int d = 0; d < op->n_dst; d++) s.constants[RESULTS] |= chain->result[d] << (8 * d);
     for (int k = 0; k < chain->n_steps; k++)
         s.constants[STEPS + k] = (int32_t)pack(&chain->step[k]);
-    for (int k = 0; k < chain->n_steps; k++) (void)put_scalars(op, k, s.own);
+    for (int k = 0; k < chain->n_steps; k++) put_scalars(op, k, s.own);
     return wk_strided_run(e, &s);
 }
 
@@ -464,7 +462,7 @@ static wick_status encode_reduced(wk_encoder *e, const wk_op *op) {
                           .p.reduce.fn = (wk_reduce_fn)end->fn};
     if (wk_view_count(y) == 0) return WICK_OK;
     (void)wk_view_dense(WICK_F32, &shape, &x, &bytes);
-    for (int k = 0; k < chain->n_steps; k++) (void)put_scalars(op, k, scalars);
+    for (int k = 0; k < chain->n_steps; k++) put_scalars(op, k, scalars);
     wk_rows rows = wk_rows_of(y, &x, y->rank);
     rows.scalars = scalars;
     wk_rows_split(&rows);

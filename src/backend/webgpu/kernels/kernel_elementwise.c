@@ -14,10 +14,6 @@ static bool is_narrow(const wk_op *op) {
     return true;
 }
 
-static bool is_signed(wick_dtype dtype) {
-    return dtype == WICK_I32 || dtype == WICK_I16 || dtype == WICK_I8;
-}
-
 /* --- Unary --- */
 
 static int64_t truncated(double value) {
@@ -26,29 +22,10 @@ static int64_t truncated(double value) {
     return value >= 0x1p63 ? INT64_MAX : (int64_t)value;
 }
 
-/* A bound of integers within those that the shader's have: which bounds what it has to, or does
- * not, as it would be. False where it gives what no element can be. */
-static bool bound(wick_dtype dtype, double value, bool is_lower, uint32_t *out) {
-    const int64_t least = is_signed(dtype) ? INT32_MIN : 0;
-    const int64_t most = is_signed(dtype) ? INT32_MAX : (int64_t)UINT32_MAX;
-    int64_t b = truncated(value);
-    if (is_lower ? b > most : b < least) return false;
-    b = b < least ? least : b > most ? most : b;
-    *out = (uint32_t)b;
-    return true;
-}
-
-bool wk_unary_scalars(wk_unary_fn fn, wick_dtype dtype, const double scalars[2], uint32_t out[2]) {
-    const bool is_float = wk_dtype_is_float(dtype);
+void wk_unary_scalars(wick_dtype dtype, const double scalars[2], uint32_t out[2]) {
     for (int i = 0; i < 2; i++)
-        out[i] = is_float ? wk_f32_bits((float)scalars[i]) : (uint32_t)truncated(scalars[i]);
-    return is_float || fn != WK_UNARY_CLAMP ||
-           (bound(dtype, scalars[0], true, &out[0]) && bound(dtype, scalars[1], false, &out[1]));
-}
-
-static bool unary_scalars(const wk_op *op, uint32_t out[2]) {
-    const double scalars[2] = {op->p.unary.a, op->p.unary.b};
-    return wk_unary_scalars(op->p.unary.fn, op->view[0].dtype, scalars, out);
+        out[i] = wk_dtype_is_float(dtype) ? wk_f32_bits((float)scalars[i])
+                                          : (uint32_t)truncated(scalars[i]);
 }
 
 /* Texts beyond are long: engines for models alone leave them out. */
@@ -57,9 +34,7 @@ static bool is_of_models(wk_unary_fn fn) {
 }
 
 static bool accepts_unary(const wk_op *op) {
-    uint32_t unused[2];
-    const bool has_text = WK_OF_TENSORS(true ||) is_of_models(op->p.unary.fn);
-    return has_text && is_narrow(op) && unary_scalars(op, unused);
+    return (WK_OF_TENSORS(true ||) is_of_models(op->p.unary.fn)) && is_narrow(op);
 }
 
 static int32_t function_of(const wk_program *program) {
@@ -97,7 +72,7 @@ static wick_status encode_unary(wk_encoder *e, const wk_op *op) {
         .operands = {"y", "x"},
         .constants = {"LANES", "THREADS", "FN"}};
     uint32_t scalars[2];
-    (void)unary_scalars(op, scalars);
+    wk_unary_scalars(op->view[0].dtype, (const double[]){op->p.unary.a, op->p.unary.b}, scalars);
     const wk_source *of_floats = &floats;
     WK_OF_TENSORS(if (op->p.unary.fn > WK_UNARY_CLAMP) of_floats = &more;)
     const wk_strided s = {.source = wk_dtype_is_float(op->view[0].dtype) ? of_floats : &integers,

@@ -31,9 +31,8 @@ typedef struct wk_strided {
 wick_status wk_strided_run(wk_encoder *e, const wk_strided *s);
 
 static inline bool wk_is_wide(wick_dtype dtype) { return dtype == WICK_I64 || dtype == WICK_F64; }
-/* The parameters of a unary function as shaders have them: bits of f32, or of integers. False: a
- * bound gives what no element can be. */
-bool wk_unary_scalars(wk_unary_fn fn, wick_dtype dtype, const double scalars[2], uint32_t out[2]);
+/* The parameters of a unary function as shaders have them: bits of f32, or of integers. */
+void wk_unary_scalars(wick_dtype dtype, const double scalars[2], uint32_t out[2]);
 /* A view of the same elements as bits: unsigned or signed integers of their size. */
 wk_view wk_view_bits(const wk_view *view);
 
