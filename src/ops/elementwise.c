@@ -138,33 +138,32 @@ wick_tensor *wick_affine(wick_tensor *x, double mul, double add) {
 }
 
 /* Bounds of integers become the nearest that the type holds; NaN is refused. */
-static bool set_bounds(const char *op, const wick_tensor *x, double bounds[2]) {
-    if (isnan(bounds[0]) || isnan(bounds[1])) {
-        wk_device_fail(x->device, WICK_ERR_VALUE, "%s: the bounds are %g and %g", op, bounds[0],
-                       bounds[1]);
-        return false;
+static wick_tensor *clamp(const char *op, wick_tensor *x, double min, double max,
+                          wick_tensor *(*apply)(const char *op, wick_tensor *x, wk_unary_fn fn,
+                                                double a, double b)) {
+    if (!x) return NULL;
+    if (isnan(min) || isnan(max)) {
+        wk_device_fail(x->device, WICK_ERR_VALUE, "%s: the bounds are %g and %g", op, min, max);
+        return NULL;
     }
-    if (bounds[0] > bounds[1]) bounds[0] = bounds[1];
-    const wick_dtype dtype = x->view.dtype;
-    for (int i = 0; i < 2 && !wk_dtype_is_float(dtype); i++)
-        bounds[i] = (double)wk_integer_of(dtype, bounds[i]);
-    return true;
+    if (min > max) min = max;
+    if (!wk_dtype_is_float(x->view.dtype)) {
+        min = (double)wk_integer_of(x->view.dtype, min);
+        max = (double)wk_integer_of(x->view.dtype, max);
+    }
+    return apply(op, x, WK_UNARY_CLAMP, min, max);
 }
 
 wick_tensor *wick_clamp(wick_tensor *x, double min, double max) {
-    double bounds[] = {min, max};
-    if (!x || !set_bounds("clamp", x, bounds)) return NULL;
-    return unary("clamp", x, WK_UNARY_CLAMP, bounds[0], bounds[1]);
+    return clamp("clamp", x, min, max, unary);
+}
+
+wick_tensor *wick_clamp_in_place(wick_tensor *x, double min, double max) {
+    return clamp("clamp_in_place", x, min, max, unary_in_place);
 }
 
 wick_tensor *wick_affine_in_place(wick_tensor *x, double mul, double add) {
     return unary_in_place("affine_in_place", x, WK_UNARY_AFFINE, mul, add);
-}
-
-wick_tensor *wick_clamp_in_place(wick_tensor *x, double min, double max) {
-    double bounds[] = {min, max};
-    if (!x || !set_bounds("clamp_in_place", x, bounds)) return NULL;
-    return unary_in_place("clamp_in_place", x, WK_UNARY_CLAMP, bounds[0], bounds[1]);
 }
 
 #define DEFINE(name, function)                                                                     \
