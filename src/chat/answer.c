@@ -164,64 +164,48 @@ static size_t find_tag(const wick_answer *a, const char *text, size_t size, cons
     return a->is_over ? size : size - partial_character(text, size);
 }
 
-/* The size bytes of what opens it are over. */
+/* The size bytes of what opens it are over; NULL: content follows. */
 static void enter(wick_answer *a, const wk_mark *mark, size_t size) {
     a->taken += size;
-    if (mark->kind == WK_MARK_FRAME) return;
+    if (!mark || mark->kind == WK_MARK_FRAME) return;
     a->inside = mark;
     a->is_opened = true;
 }
 
-/* The size of the header that stands at text: tags and ASCII up to <|message|>; it begins with a
- * tag, or a recipient. 0: it is none, or only a part. */
-static size_t header_size(const char *text, size_t size, bool *is_part) {
-    static const char *const tags[] = {"<|message|>", "<|start|>assistant", "<|channel|>",
-                                       "<|constrain|>", " to="};
-    size_t at = 0;
-    *is_part = false;
-    while (at < size) {
-        bool is_whole = false;
-        size_t i = 0;
-        while (i < WK_COUNT(tags) && !may_stand(text + at, size - at, tags[i], &is_whole)) i++;
-        if (i < WK_COUNT(tags) && is_whole) {
-            at += strlen(tags[i]);
-            if (i == 0) return at;
-        } else if (i < WK_COUNT(tags) && (at == 0 || text[at] == '<')) {
-            break;
-        } else if (at > 0 && text[at] >= ' ' && text[at] < 127 && text[at] != '<') {
-            at++;
-        } else {
-            return 0;
-        }
-    }
-    *is_part = true;
-    return 0;
-}
-
-/* Where word ends in text; 0: it is not there. */
-static size_t find_end(const char *text, size_t size, const char *word) {
-    const size_t n = strlen(word);
-    for (size_t end = n; end <= size; end++)
-        if (memcmp(text + end - n, word, n) == 0) return end;
-    return 0;
-}
-
-/* Takes the header that stands at text, if one does. A recipient makes what follows a call, else
- * the channel says what it is. False: more text has to come. */
+/* Takes the header that stands at text, if one does: tags and ASCII up to <|message|>, beginning
+ * with a tag or a recipient. A recipient makes what follows a call, else the channel says what it
+ * is. False: more text has to come. */
 static bool take_header(wick_answer *a, const char *text, size_t size, bool *is_taken) {
+    enum { MESSAGE, RECIPIENT, ANALYSIS, N_TAGS = 6 };
+    static const char *const tags[N_TAGS] = {
+        "<|message|>",        " to=",         "<|channel|>analysis", "<|channel|>",
+        "<|start|>assistant", "<|constrain|>"};
     const char *const thought = "<|channel|>analysis<|message|>";
-    bool is_part;
-    const size_t n = header_size(text, size, &is_part);
-    *is_taken = n > 0;
-    if (n == 0) return !is_part || a->is_over;
-    const size_t to = find_end(text, n, " to=");
-    if (to > 0)
-        enter(a, &channel_call, to);
-    else if (find_end(text, n, "analysis") > 0)
-        enter(a, find_opened(thought, strlen(thought)), n);
-    else
-        a->taken += n;
-    return true;
+    const wk_mark *mark = NULL;
+    size_t call = 0; /* its beginning */
+    *is_taken = false;
+    for (size_t at = 0; at < size;) {
+        bool is_whole = false;
+        int i = 0;
+        while (i < N_TAGS && !may_stand(text + at, size - at, tags[i], &is_whole)) i++;
+        is_whole = is_whole && i < N_TAGS;
+        if (is_whole) at += strlen(tags[i]);
+        if (is_whole && i == RECIPIENT) {
+            mark = &channel_call;
+            call = at;
+        } else if (is_whole && i == ANALYSIS && !mark) {
+            mark = find_opened(thought, strlen(thought));
+        } else if (is_whole && i == MESSAGE) {
+            *is_taken = true;
+            enter(a, mark, call > 0 ? call : at);
+            return true;
+        }
+        if (is_whole) continue;
+        if (i < N_TAGS && (at == 0 || text[at] == '<')) break;
+        if (at == 0 || text[at] < ' ' || text[at] >= 127 || text[at] == '<') return true;
+        at++;
+    }
+    return a->is_over;
 }
 
 static bool take_content(wick_answer *a, wick_answer_span *span) {
