@@ -39,7 +39,7 @@ def ranges(predicate):
 
 
 def stretches(found):
-    """What lies between ranges and the ranges, by turns, as lengths in LEB128."""
+    """What lies between ranges and the ranges, alternately, as lengths in LEB128."""
     coded, at = [], 0
     for first, last in found:
         for length in (first - at, last + 1 - first):

@@ -54,7 +54,7 @@ wick_status wk_request_tools(wick_exchange *x, wick_error *err) {
 
 /* ---- A call that must come ---- */
 
-/* Keywords whose members have names of their own, and those whose values are no schemas. */
+/* Keywords whose members have names of their own, and those whose values are not schemas. */
 static bool is_one_of(wk_str key, const char *const *names) {
     while (*names && !wk_str_is(key, *names)) names++;
     return *names != NULL;
