@@ -331,7 +331,8 @@ wick_status wk_jnext(wk_jinja *j, wk_jgenerator *g, wk_jvalue *out, bool *found)
 static wick_status rest_of(wk_jinja *j, wk_jgenerator *g, wk_jlist *out) {
     if (g->step == NULL) {
         const size_t n = g->items.n - g->at;
-        *out = (wk_jlist){.items = g->items.items + g->at, .n = n, .capacity = n};
+        *out = (wk_jlist){.items = g->items.items, .n = n, .capacity = n};
+        if (n > 0) out->items += g->at; /* those of an empty list are NULL */
         g->at += n;
         return WICK_OK;
     }
