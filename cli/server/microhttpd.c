@@ -27,6 +27,7 @@
 
 enum {
     MOST_BODY = 8 * 1024 * 1024, /* whose tokens take seconds */
+    MOST_HEADERS = 24 * 1024,    /* of a connection's 32 KiB; body and answer need some, too */
     MOST_CONNECTIONS = 2000,
     BLOCK = 16 * 1024, /* of an answer that is handed to a client at once */
 };
@@ -358,9 +359,10 @@ static enum MHD_Result answer_page(cli_call *call, const cli_page_file *file) {
 /* The body of an error, in the shape of the API at this path. */
 static void write_error(const cli_call *call, char text[256], int status) {
     const char *const why =
-        status == MHD_HTTP_UNAUTHORIZED             ? "the API key is missing or wrong"
-        : status == MHD_HTTP_FORBIDDEN              ? "this name of the host is not allowed"
-        : status == MHD_HTTP_CONTENT_TOO_LARGE      ? "the request is too large"
+        status == MHD_HTTP_UNAUTHORIZED        ? "the API key is missing or wrong"
+        : status == MHD_HTTP_FORBIDDEN         ? "this name of the host is not allowed"
+        : status == MHD_HTTP_CONTENT_TOO_LARGE ? "the request is too large"
+        : status == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE ? "the headers are too large"
         : status == MHD_HTTP_UNSUPPORTED_MEDIA_TYPE ? "Content-Encoding: a body must come as it is"
         : status == MHD_HTTP_SERVICE_UNAVAILABLE ? "the server is short of memory, or shutting down"
                                                  : "the request makes no sense";
@@ -401,6 +403,16 @@ static bool is_health(const char *method, const char *path) {
            (strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0);
 }
 
+/* What they take of the connection's memory: their text, and a record for each. */
+static size_t size_of_headers(const cli_call *call) {
+    enum { RECORD = 72 };
+    const union MHD_ConnectionInfo *const info =
+        mhd.get_connection_info(call->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    const int n = mhd.get_connection_values(
+        call->connection, MHD_HEADER_KIND | MHD_COOKIE_KIND | MHD_GET_ARGUMENT_KIND, NULL, NULL);
+    return (info != NULL ? info->header_size : 0) + (size_t)(n > 0 ? n : 0) * RECORD;
+}
+
 static enum MHD_Result count_length(void *given, enum MHD_ValueKind kind, const char *key,
                                     const char *value) {
     int *const n = given;
@@ -416,6 +428,7 @@ static int refuse(const cli_call *call) {
     const char *const encoding = header_of(call, MHD_HTTP_HEADER_CONTENT_ENCODING);
     int n_lengths = 0;
     if (call->method == NULL || call->path == NULL) return MHD_HTTP_SERVICE_UNAVAILABLE;
+    if (size_of_headers(call) > MOST_HEADERS) return MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
     mhd.get_connection_values(call->connection, MHD_HEADER_KIND, count_length, &n_lengths);
     if (n_lengths > 1 ||
         (length != NULL && header_of(call, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL))

@@ -902,6 +902,27 @@ def send(server, text):
         return connection.recv(65536)
 
 
+def test_large_headers():
+    """Refused by their size, also where they take all but the last byte of a connection's memory."""
+    def status_of(headers):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=TIMEOUT) as connection:
+            with contextlib.suppress(ConnectionError):  # it is refused before all was sent
+                connection.sendall(b"\r\n".join([
+                    b"POST /tokenize HTTP/1.1", b"Host: x", b"Content-Length: 900", *headers, b"",
+                    b"a" * 900]))
+                return connection.recv(65536)[9:12]
+            return b""
+    with Server() as server:
+        for size in (*range(24500, 24540, 7), *range(31700, 32600), 40000):
+            status = status_of([b"X: " + b"a" * size])
+            assert status in (b"431", b""), (size, status)
+        for n in range(330, 700):
+            status = status_of([b"H:"] * n)
+            assert status in (b"431", b""), (n, status)
+        equal(status_of([b"X: " + b"a" * 20000]), b"400")
+        equal(status_of([b"H:"] * 200), b"400")
+
+
 def test_raw_requests():
     with Server() as server:
         head = b"POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Length: "
