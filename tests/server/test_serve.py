@@ -903,7 +903,7 @@ def send(server, text):
 
 
 def test_large_headers():
-    """Refused by their size, also where they take all but the last byte of a connection's memory."""
+    """Refused, also where they take all but the last byte of what a connection has."""
     def status_of(headers):
         with socket.create_connection(("127.0.0.1", server.port), timeout=TIMEOUT) as connection:
             with contextlib.suppress(ConnectionError):  # it is refused before all was sent
