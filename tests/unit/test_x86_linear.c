@@ -73,14 +73,16 @@ static void random_element(wk_rng *rng, wick_dtype dtype, unsigned char *to) {
     }
 }
 
-/* Raw rows [n, k]: every quant and scales of both signs. */
-static unsigned char *random_rows(wk_rng *rng, int kind, int64_t n, int64_t k) {
+/* Raw rows [n, k]: every quant, or where largest is not 0 the largest ones alone, and scales of
+ * both signs. */
+static unsigned char *random_rows(wk_rng *rng, int kind, int64_t n, int64_t k, float largest) {
     const wick_dtype dtype = kinds[kind].dtype;
     uint64_t size = 0;
     assert_true(wk_layout_bytes(WK_LAYOUT_RAW, dtype, n, k, &size));
     unsigned char *const rows = malloc(size + 1);
     assert_non_null(rows);
-    for (uint64_t i = 0; i < size; i++) rows[i] = (unsigned char)(wk_rng_u32(rng) >> 24);
+    for (uint64_t i = 0; i < size; i++)
+        rows[i] = largest != 0 ? 255 : (unsigned char)(wk_rng_u32(rng) >> 24);
     for (uint64_t i = 0; i < size; i += (uint64_t)kinds[kind].block_bytes) {
         if (kinds[kind].block == 1) random_element(rng, dtype, rows + i);
         if (dtype == WICK_MXFP4) rows[i] = (unsigned char)(118 + rows[i] % 16); /* exponent */
@@ -91,18 +93,20 @@ static unsigned char *random_rows(wk_rng *rng, int kind, int64_t n, int64_t k) {
     return rows;
 }
 
-/* k is rounded up to whole blocks. */
-static void fixture_make(fixture *f, int kind, int64_t m, int64_t n, int64_t k, bool has_bias) {
+/* k is rounded up to whole blocks. largest: 0, or what all of x is, with the largest quants. */
+static void fixture_make_of(fixture *f, int kind, int64_t m, int64_t n, int64_t k, bool has_bias,
+                            float largest) {
     k = (k + kinds[kind].block - 1) / kinds[kind].block * kinds[kind].block;
     wk_rng rng = {.seed = 7, .stream = (uint64_t)(m * 1000003 + n * 1009 + k)};
     *f = (fixture){kinds[kind].dtype, kinds[kind].layout, m, n, k, {0}, {0}, {0}, NULL, NULL};
     x86_memory_make(&f->x, (size_t)(m * k) * sizeof(float));
     float *const x = x86_contents(&f->x);
-    for (int64_t i = 0; i < m * k; i++) x[i] = x86_random(&rng) * (i % 97 == 5 ? 8.0F : 1.0F);
+    for (int64_t i = 0; i < m * k; i++)
+        x[i] = largest != 0 ? largest : x86_random(&rng) * (i % 97 == 5 ? 8.0F : 1.0F);
     uint64_t size = 0;
     assert_true(wk_layout_bytes(f->layout, f->dtype, n, k, &size));
     x86_memory_make(&f->weight, size);
-    unsigned char *const rows = random_rows(&rng, kind, n, k);
+    unsigned char *const rows = random_rows(&rng, kind, n, k, largest);
     wk_layout_store(f->layout, f->dtype, n, k, 0, n, rows, x86_contents(&f->weight));
     free(rows);
     if (has_bias) {
@@ -127,6 +131,10 @@ static void fixture_make(fixture *f, int kind, int64_t m, int64_t n, int64_t k, 
         }
     }
     free(row);
+}
+
+static void fixture_make(fixture *f, int kind, int64_t m, int64_t n, int64_t k, bool has_bias) {
+    fixture_make_of(f, kind, m, n, k, has_bias, 0);
 }
 
 static void fixture_free(fixture *f) {
@@ -189,6 +197,22 @@ static void compare(const fixture *f, const wk_cpu_kernel *kernel, const float *
     }
 }
 
+/* With every kernel that takes it, or every fast one. */
+static void compare_all(fixture *f, int64_t n_parts, bool has_exact) {
+    float *const y = malloc((size_t)(f->m * f->n) * sizeof(float));
+    assert_non_null(y);
+    int n_run = 0;
+    size_t at = 0;
+    for (const wk_cpu_kernel *k = next_kernel(&at); k != NULL; k = next_kernel(&at)) {
+        if (!has_exact && !k->base.is_fast) continue;
+        if (!fixture_run(f, k, 0, f->m, n_parts, y)) continue;
+        compare(f, k, y);
+        n_run++;
+    }
+    if (wk_cpu_features() & WK_CPU_AVX2) assert_true(n_run > 0);
+    free(y);
+}
+
 static void test_against_double(void **state) {
     (void)state;
     static const int64_t cases[][3] = {
@@ -200,18 +224,23 @@ static void test_against_double(void **state) {
         for (int kind = 0; kind < N_KINDS; kind++) {
             fixture f;
             fixture_make(&f, kind, cases[i][0], cases[i][1], cases[i][2], i % 2 == 1);
-            float *const y = malloc((size_t)(f.m * f.n) * sizeof(float));
-            assert_non_null(y);
-            int n_run = 0;
-            size_t at = 0;
-            for (const wk_cpu_kernel *k = next_kernel(&at); k != NULL; k = next_kernel(&at)) {
-                if (!fixture_run(&f, k, 0, f.m, 1 + (int64_t)i % 3, y)) continue;
-                compare(&f, k, y);
-                n_run++;
-            }
-            if (wk_cpu_features() & WK_CPU_AVX2) assert_true(n_run > 0);
-            free(y);
+            compare_all(&f, 1 + (int64_t)i % 3, true);
             fixture_free(&f);
+        }
+    }
+}
+
+/* Sums of 16 bits hold the products of the largest numbers. */
+static void test_largest(void **state) {
+    (void)state;
+    for (int kind = FIRST_QUANTS; kind < N_KINDS; kind++) {
+        for (int64_t m = 1; m <= 5; m++) {
+            for (float x = -1; x <= 1; x += 2) {
+                fixture f;
+                fixture_make_of(&f, kind, m, 33, 256, false, x);
+                compare_all(&f, 1, false);
+                fixture_free(&f);
+            }
         }
     }
 }
@@ -291,9 +320,8 @@ static void test_not_finite(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_double),
-        cmocka_unit_test(test_float_any_k),
-        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_against_double), cmocka_unit_test(test_largest),
+        cmocka_unit_test(test_float_any_k),    cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_not_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@ WK_INLINE w16 w16_dot(w16 sum, b64 quants, w16 x, const bool is_wide) {
     return sum;
 }
 
+#include "backend/cpu/simd/linear_no_pairs.h"
 #include "backend/cpu/simd/linear_words.h"
 
 #endif

@@ -12,7 +12,11 @@
  *   w16_float(sum)
  *   w16_dot(sum, unit, x, is_wide)
  *                               sum + unit . x by rows, x being a word of values
- *   WIDE_BIAS                   128, or 0 where w16_dot takes that off wide quants itself */
+ *   WIDE_BIAS                   128, or 0 where w16_dot takes that off wide quants itself
+ *   FAST_PAIRS                  whether dot products of small quants add up in 16 bits first:
+ *   w16_dot_pairs(sum, unit, x) sum + unit . x, which are two sums of 16 bits in each word, one of
+ *                               the first two products and one of the others
+ *   w16_of_pairs(sum)           both together */
 #ifndef WK_SIMD_LINEAR_BYTES_H
 #define WK_SIMD_LINEAR_BYTES_H
 
@@ -162,6 +166,12 @@ WK_INLINE panel_block form_block(const tile_form *f, const void *panel, int64_t 
     return (panel_block){.quants = (const uint8_t *)((const unpacked_block *)panel + b)};
 }
 
+/* The same block, of which the compiler keeps nothing that it has unpacked before. */
+WK_INLINE panel_block block_again(panel_block block) {
+    __asm__("" : "+r"(block.quants));
+    return block;
+}
+
 WK_INLINE const unpacked_block *unpacked_at(const panel_block *block) {
     return (const unpacked_block *)(const void *)block->quants;
 }
@@ -176,10 +186,32 @@ WK_INLINE v16 form_addend(const tile_form *f, const panel_block *block, const in
 
 /* ---- Dot products. at: the block of each panel; x: each column, from that block on ---- */
 
-/* Whole sums, by panel and column. */
+/* Whole sums, by panel and column; pairs: what is not yet in them. */
 typedef struct block_sums {
-    w16 of[FAST_PANELS][FAST_COLUMNS];
+    w16 of[FAST_PANELS][FAST_COLUMNS], pairs[FAST_PANELS][FAST_COLUMNS];
 } block_sums;
+
+/* Units of a part whose dot products add up in pairs, quants being 0 ... 2^bits - 1 and values -128
+ * ... 127; 0: none do. */
+WK_INLINE int paired_units(const tile_form *f) {
+    const wk_panel_format *const format = wk_panel_get(f->layout);
+    if (!FAST_PAIRS || format->levels != WK_LEVELS_LINEAR || format->bits > 6) return 0;
+    const int n = format->bits == 6 ? 2 : format->bits == 5 ? 4 : 8, all = UNITS / f->parts;
+    return n < all ? n : all;
+}
+
+WK_INLINE void clear_pairs(const tile_form *f, block_sums *sums) {
+    for (int p = 0; p < f->panels; p++)
+        for (int c = 0; c < f->width; c++) sums->pairs[p][c] = w16_set(0);
+}
+
+WK_INLINE void settle_pairs(const tile_form *f, block_sums *sums) {
+    if (paired_units(f) == 0) return;
+    for (int p = 0; p < f->panels; p++) {
+        for (int c = 0; c < f->width; c++)
+            sums->of[p][c] = w16_add(sums->of[p][c], w16_of_pairs(sums->pairs[p][c]));
+    }
+}
 
 /* sums += quants . values for unit u, whose quants are one of each panel. */
 WK_INLINE void add_unit(const tile_form *f, const int u, const b64 unit[],
@@ -187,8 +219,13 @@ WK_INLINE void add_unit(const tile_form *f, const int u, const b64 unit[],
     for (int c = 0; c < f->width; c++) {
         int32_t word;
         memcpy(&word, x[c] + u * (QUANT_BLOCK / UNITS), sizeof word);
-        for (int p = 0; p < f->panels; p++)
-            sums->of[p][c] = w16_dot(sums->of[p][c], unit[p], w16_set(word), is_wide(f->layout));
+        for (int p = 0; p < f->panels; p++) {
+            if (paired_units(f) > 0)
+                sums->pairs[p][c] = w16_dot_pairs(sums->pairs[p][c], unit[p], w16_set(word));
+            else
+                sums->of[p][c] =
+                    w16_dot(sums->of[p][c], unit[p], w16_set(word), is_wide(f->layout));
+        }
     }
 }
 
@@ -212,32 +249,43 @@ WK_INLINE void add_groups(const tile_form *f, const int part, const panel_block 
             add_group(f, i / (GROUPS / 2), i % (GROUPS / 2), at, x, sums);
         return;
     }
-    for (int i = 0; i < GROUPS / 2; i++) {
-        add_group(f, part, i, at, x, sums);
-        if (f->parts == 1) add_group(f, 1, i, at, x, sums);
+    const int paired = paired_units(f) * f->parts / QUANT_PARTS, step = paired > 0 ? paired : 1;
+    for (int first = 0; first < GROUPS / 2; first += step) {
+        clear_pairs(f, sums);
+#pragma GCC unroll 1 /* or units of a later one would lie on the stack */
+        for (int i = first; i < first + step; i++) {
+            add_group(f, part, i, at, x, sums);
+            if (f->parts == 1) add_group(f, 1, i, at, x, sums);
+        }
+        settle_pairs(f, sums);
     }
 }
 
 /* For all units of a part of unpacked blocks. */
 WK_INLINE void add_units(const tile_form *f, const int part, const panel_block at[],
                          const fast_value *const x[], block_sums *sums) {
-    const int begin = part * UNITS / 2, end = f->parts == 1 ? UNITS : begin + UNITS / 2;
-    for (int u = begin; u < end; u++) {
-        b64 unit[FAST_PANELS];
-        for (int p = 0; p < f->panels; p++) unit[p] = unpacked_at(&at[p])->units[u];
-        add_unit(f, u, unit, x, sums);
+    const int begin = part * UNITS / 2, end = begin + UNITS / f->parts;
+    const int paired = paired_units(f), step = paired > 0 ? paired : 1;
+    for (int first = begin; first < end; first += step) {
+        clear_pairs(f, sums);
+        for (int u = first; u < first + step; u++) {
+            b64 unit[FAST_PANELS];
+            for (int p = 0; p < f->panels; p++) unit[p] = unpacked_at(&at[p])->units[u];
+            add_unit(f, u, unit, x, sums);
+        }
+        settle_pairs(f, sums);
     }
 }
 
-/* For a part, less what the bias of the quants adds. */
+/* The sums of a part, less what the bias of the quants adds. */
 WK_INLINE void add_plane(const tile_form *f, const int part, const int plane,
                          const panel_block at[], const fast_row x[], block_sums *sums) {
     const fast_value *values[FAST_COLUMNS];
     for (int c = 0; c < f->width; c++) {
         values[c] = plane == HIGH ? x[c].blocks->values : x[c].low->values;
-        const w16 base = w16_set(x[c].blocks->base[plane][part]);
-        for (int p = 0; p < f->panels && f->bias != 0; p++)
-            sums->of[p][c] = w16_add(sums->of[p][c], base);
+        for (int p = 0; p < f->panels; p++) {
+            sums->of[p][c] = f->bias != 0 ? w16_set(x[c].blocks->base[plane][part]) : w16_set(0);
+        }
     }
     if (f->is_unpacked) {
         add_units(f, part, at, values, sums);
@@ -252,8 +300,6 @@ WK_INLINE void multiply_part(const tile_form *f, const int part, const int plane
                              const panel_block at[], const fast_row x[],
                              v16 product[FAST_PANELS][FAST_COLUMNS]) {
     block_sums sums;
-    for (int p = 0; p < f->panels; p++)
-        for (int c = 0; c < f->width; c++) sums.of[p][c] = w16_set(0);
     add_plane(f, part, plane, at, x, &sums);
     for (int p = 0; p < f->panels; p++) {
         v16 step = form_step(f, &at[p], part);

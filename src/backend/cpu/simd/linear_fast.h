@@ -66,10 +66,13 @@ WK_INLINE void store_sums(const fast_target *to, v16 high[FAST_PANELS][FAST_COLU
 /* The low planes of the columns whose bits are set: there are few. */
 WK_INLINE void add_lows(const tile_form *f, const panel_block at[], const fast_row x[], int64_t b,
                         uint32_t fine, v16 low[FAST_PANELS][FAST_COLUMNS]) {
-    for (; FAST_PLANES > 1 && fine != 0; fine &= fine - 1) {
+    panel_block again[FAST_PANELS];
+    if (FAST_PLANES == 1 || fine == 0) return;
+    for (int p = 0; p < f->panels; p++) again[p] = block_again(at[p]);
+    for (; fine != 0; fine &= fine - 1) {
         const int c = f->width == 1 ? 0 : __builtin_ctz(fine);
         const fast_row from = row_from(&x[c], b);
-        add_low(f, at, &from, c, low);
+        add_low(f, again, &from, c, low);
         if (f->width == 1) return;
     }
 }

@@ -52,6 +52,8 @@ WK_INLINE w16 w16_dot(w16 sum, b64 unit, w16 x, const bool is_wide) {
 }
 
 #define FAST_FORMATS WK_PANEL_FORMATS
+#include "backend/cpu/simd/linear_no_pairs.h"
+
 #include "backend/cpu/simd/linear_fast.h"
 
 #define KERNEL(layout, type) FAST_KERNEL(type, wasm, SIMD_NEEDS)

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-enum { FAST_COLUMNS = 4, FAST_PANELS = 4, FAST_HOLDS = 0, WIDE_BIAS = 0 };
+enum { FAST_COLUMNS = 4, FAST_PANELS = 4, FAST_HOLDS = 0, WIDE_BIAS = 0, FAST_PAIRS = 1 };
 
 typedef b64 w16;
 
@@ -31,10 +31,26 @@ WK_INLINE __m256i dot_wide(__m256i quants, __m256i x) {
     const __m256i q = _mm256_xor_si256(quants, _mm256_set1_epi8(-128));
     return dot_narrow(_mm256_abs_epi8(q), _mm256_sign_epi8(x, q));
 }
+/* gcc puts off additions until all products of a tile lie on the stack, if it may. */
+WK_INLINE w16 w16_now(w16 sum) {
+    __asm__("" : "+x"(sum.low), "+x"(sum.high));
+    return sum;
+}
 WK_INLINE w16 w16_dot(w16 sum, b64 quants, w16 x, const bool is_wide) {
-    if (is_wide)
-        return w16_add(sum, (w16){dot_wide(quants.low, x.low), dot_wide(quants.high, x.high)});
-    return w16_add(sum, (w16){dot_narrow(quants.low, x.low), dot_narrow(quants.high, x.high)});
+    const w16 product = is_wide
+                            ? (w16){dot_wide(quants.low, x.low), dot_wide(quants.high, x.high)}
+                            : (w16){dot_narrow(quants.low, x.low), dot_narrow(quants.high, x.high)};
+    return w16_now(w16_add(sum, product));
+}
+
+/* Of 16 bits, which maddubs gives. */
+WK_INLINE w16 w16_dot_pairs(w16 sum, b64 quants, w16 x) {
+    return w16_now((w16){_mm256_add_epi16(sum.low, _mm256_maddubs_epi16(quants.low, x.low)),
+                         _mm256_add_epi16(sum.high, _mm256_maddubs_epi16(quants.high, x.high))});
+}
+WK_INLINE w16 w16_of_pairs(w16 sum) {
+    const __m256i one = _mm256_set1_epi16(1);
+    return (w16){_mm256_madd_epi16(sum.low, one), _mm256_madd_epi16(sum.high, one)};
 }
 
 #include "backend/cpu/simd/linear_words.h"

@@ -21,6 +21,7 @@ WK_INLINE w16 w16_dot(w16 sum, b64 quants, w16 x, const bool is_wide) {
 WK_INLINE w16 w16_add(w16 a, w16 b) { return _mm512_add_epi32(a, b); }
 WK_INLINE v16 w16_float(w16 sum) { return _mm512_cvtepi32_ps(sum); }
 
+#include "backend/cpu/simd/linear_no_pairs.h"
 #include "backend/cpu/simd/linear_words.h"
 
 #endif
