@@ -235,7 +235,10 @@ def coverage(keep):
     (ENDING / "end.c").write_text(WRITE_AND_END)
     must("gcc", "-c", str(ENDING / "end.c"), "-o", str(ENDING / "end.o"))
     configure(COUNTING, "-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG --coverage",
-              "-DCMAKE_C_COMPILER_LAUNCHER=", f"-DCMAKE_EXE_LINKER_FLAGS={ENDING / 'end.o'}")
+              "-DCMAKE_C_COMPILER_LAUNCHER=",
+              f"-DCMAKE_EXE_LINKER_FLAGS=--coverage {ENDING / 'end.o'}")
+    if not build(COUNTING):  # before CTest is asked, which does not tell commands that are missing
+        sys.exit(f"mutants: {COUNTING.relative_to(ROOT)} could not be built")
     tests = native_tests(COUNTING)
     kept = {name: old[name] for name, test in tests.items()
             if name in old and old[name]["of"] == digest(test.sources())}
@@ -243,8 +246,6 @@ def coverage(keep):
     if not wanted and len(kept) == len(old):
         return known
     say(f"counting the lines that {len(wanted)} of {len(tests)} tests execute")
-    if not build(COUNTING):
-        sys.exit(f"mutants: {COUNTING.relative_to(ROOT)} could not be built")
     known = {"code": code, "files": known["files"] if old else all_lines(), "tests": kept}
     pool = ThreadPoolExecutor(jobs())
     try:
