@@ -128,6 +128,9 @@ class Test:
             for kind, amount in LIMITS.items():
                 most = resource.getrlimit(kind)[1]
                 resource.setrlimit(kind, (min(amount, most) if most > 0 else amount, most))
+            # Tests interrupt programs, which nohup and a shell's & would have ignore it.
+            for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
         with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as place:
             process = subprocess.Popen(
                 self.command, cwd=TREE, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
