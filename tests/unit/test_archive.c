@@ -66,6 +66,21 @@ static void check_tensor(wick_device *device, wick_tensor_file *file, const char
     wick_release(tensor);
 }
 
+/* One array, in an order and with bytes that have to be turned. */
+static void test_npy(void **state) {
+    (void)state;
+    wick_device *const device = open_device();
+    wick_tensor_file *file = open_fixture("npy/fortran_i2.npy");
+    assert_string_equal(wick_tensor_file_format(file), "npy");
+    assert_int_equal(wick_tensor_file_count(file), 1);
+    check_tensor(device, file, "", WICK_I16, WICK_SHAPE(2, 3, 4), NULL);
+    wick_tensor_file_close(file);
+    file = open_fixture("npy/big_f8.npy");
+    check_tensor(device, file, "", WICK_F64, WICK_SHAPE(2, 3), NULL);
+    wick_tensor_file_close(file);
+    wick_device_close(device);
+}
+
 static void test_npz(void **state) {
     (void)state;
     static const char *const names[] = {"archives/stored.npz", "archives/deflated.npz"};
@@ -339,9 +354,10 @@ static void test_save_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_name),    cmocka_unit_test(test_npz),
-        cmocka_unit_test(test_source),     cmocka_unit_test(test_state_dict),
-        cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_long_names), cmocka_unit_test(test_save_refused)};
+        cmocka_unit_test(test_no_name),     cmocka_unit_test(test_npy),
+        cmocka_unit_test(test_npz),         cmocka_unit_test(test_source),
+        cmocka_unit_test(test_state_dict),  cmocka_unit_test(test_checkpoint),
+        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_save_refused)};
     return cmocka_run_group_tests_name("archive", tests, NULL, NULL);
 }
