@@ -488,6 +488,8 @@ def test_slots_and_metrics():
         values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")
         assert float(values["llamacpp:tokens_predicted_total"]) >= 16, text
         assert int(values["vllm:time_to_first_token_seconds_count"]) >= 2, text
+        # All tokens of an answer but its first.
+        assert int(values["vllm:inter_token_latency_seconds_count"]) >= 15, text
         equal(values['vllm:request_queue_time_seconds_bucket{le="+Inf"}'],
               values["vllm:request_queue_time_seconds_count"])
 

@@ -366,6 +366,7 @@ static void test_refusals(void **state) {
     REFUSED(repeat, WICK_ERR_SHAPE, x, 2, NULL);
     REFUSED(repeat, WICK_ERR_SHAPE, x, 2, LIST(INT64_MAX, 2));
     REFUSED(repeat, WICK_ERR_SHAPE, x, 2, LIST(INT64_MAX / 2, 2));
+    REFUSED(repeat, WICK_ERR_VALUE, x, 2, LIST(-1, 0));
     REFUSED(tile, WICK_ERR_VALUE, x, 1, LIST(-1));
     REFUSED(repeat_interleave, WICK_ERR_VALUE, x, -1, 0);
     REFUSED(roll, WICK_ERR_VALUE, x, 2, one, NULL);
