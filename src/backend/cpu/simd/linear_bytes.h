@@ -22,6 +22,9 @@
 
 enum { PANEL_IS_EXACT = 0 };
 
+/* More with pairs, and quants of later groups would lie on the stack. */
+enum { UNROLLED_GROUPS = FAST_PAIRS || FAST_SHARES ? 1 : 4 };
+
 #include "backend/cpu/simd/linear_panel.h"
 #include "backend/cpu/simd/linear_quantize.h"
 
@@ -201,6 +204,7 @@ WK_INLINE int paired_units(const tile_form *f) {
 }
 
 WK_INLINE void clear_pairs(const tile_form *f, block_sums *sums) {
+    if (paired_units(f) == 0) return;
     for (int p = 0; p < f->panels; p++)
         for (int c = 0; c < f->width; c++) sums->pairs[p][c] = w16_set(0);
 }
@@ -249,10 +253,11 @@ WK_INLINE void add_groups(const tile_form *f, const int part, const panel_block 
             add_group(f, i / (GROUPS / 2), i % (GROUPS / 2), at, x, sums);
         return;
     }
-    const int paired = paired_units(f) * f->parts / QUANT_PARTS, step = paired > 0 ? paired : 1;
+    const int paired = paired_units(f) * f->parts / QUANT_PARTS;
+    const int step = paired > 0 ? paired : GROUPS / 2;
     for (int first = 0; first < GROUPS / 2; first += step) {
         clear_pairs(f, sums);
-#pragma GCC unroll 1 /* or units of a later one would lie on the stack */
+#pragma GCC unroll UNROLLED_GROUPS
         for (int i = first; i < first + step; i++) {
             add_group(f, part, i, at, x, sums);
             if (f->parts == 1) add_group(f, 1, i, at, x, sums);
@@ -264,7 +269,7 @@ WK_INLINE void add_groups(const tile_form *f, const int part, const panel_block 
 /* For all units of a part of unpacked blocks. */
 WK_INLINE void add_units(const tile_form *f, const int part, const panel_block at[],
                          const fast_value *const x[], block_sums *sums) {
-    const int begin = part * UNITS / 2, end = begin + UNITS / f->parts;
+    const int begin = part * UNITS / 2, end = f->parts == 1 ? UNITS : begin + UNITS / 2;
     const int paired = paired_units(f), step = paired > 0 ? paired : 1;
     for (int first = begin; first < end; first += step) {
         clear_pairs(f, sums);
@@ -277,15 +282,15 @@ WK_INLINE void add_units(const tile_form *f, const int part, const panel_block a
     }
 }
 
-/* The sums of a part, less what the bias of the quants adds. */
+/* For a part, less what the bias of the quants adds. */
 WK_INLINE void add_plane(const tile_form *f, const int part, const int plane,
                          const panel_block at[], const fast_row x[], block_sums *sums) {
     const fast_value *values[FAST_COLUMNS];
     for (int c = 0; c < f->width; c++) {
         values[c] = plane == HIGH ? x[c].blocks->values : x[c].low->values;
-        for (int p = 0; p < f->panels; p++) {
-            sums->of[p][c] = f->bias != 0 ? w16_set(x[c].blocks->base[plane][part]) : w16_set(0);
-        }
+        const w16 base = w16_set(x[c].blocks->base[plane][part]);
+        for (int p = 0; p < f->panels && f->bias != 0; p++)
+            sums->of[p][c] = w16_add(sums->of[p][c], base);
     }
     if (f->is_unpacked) {
         add_units(f, part, at, values, sums);
@@ -300,6 +305,8 @@ WK_INLINE void multiply_part(const tile_form *f, const int part, const int plane
                              const panel_block at[], const fast_row x[],
                              v16 product[FAST_PANELS][FAST_COLUMNS]) {
     block_sums sums;
+    for (int p = 0; p < f->panels; p++)
+        for (int c = 0; c < f->width; c++) sums.of[p][c] = w16_set(0);
     add_plane(f, part, plane, at, x, &sums);
     for (int p = 0; p < f->panels; p++) {
         v16 step = form_step(f, &at[p], part);
