@@ -2,6 +2,7 @@
  * without: every case is run on two devices, of which one fuses nothing. */
 #include "backend/op.h"
 #include "core/compiler.h"
+#include "ops/operand.h"
 #include "tensor/device.h"
 
 #include <wick/ops.h>
@@ -213,6 +214,21 @@ static void shifted(program *p) {
 static void test_overlap(void **state) {
     const wick_device_stats got = compare(state, shifted, 0);
     assert_int_equal(got.n_fused, 2);
+}
+
+/* Copies to rows of which some are the same, which neither reads: those of the second one stay. */
+static void copies(program *p) {
+    wick_tensor *const x = wick_affine(p->a, 2, 1), *const t = wick_narrow(p->b, 0, 0, 4);
+    for (int first = 0; first < 2; first++) {
+        wick_tensor *const rows = wick_narrow(x, 0, first, 4);
+        assert_int_equal(wk_queue_copy(rows, &rows->view, t, &t->view), WICK_OK);
+    }
+    p->results[0] = wick_neg(x);
+}
+
+static void test_copies(void **state) {
+    const wick_device_stats got = compare(state, copies, 0);
+    expect(&got, 0, 4, 0);
 }
 
 /* Any strides: a transposed source, rows and columns repeated, every other element. */
@@ -511,6 +527,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_others_between, setup, teardown),
         cmocka_unit_test_setup_teardown(test_in_place, setup, teardown),
         cmocka_unit_test_setup_teardown(test_overlap, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_copies, setup, teardown),
         cmocka_unit_test_setup_teardown(test_strides, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dtypes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reductions, setup, teardown),
