@@ -30,7 +30,8 @@ wick_status wk_jletters_of(wk_jinja *j, wk_jtext text, wk_jletters how, wk_jvalu
     wk_jbuilder made = wk_jbuilder_begin(j);
     bool follows_letter = false;
     const bool asks = how == WK_J_TITLE_CASE || how == WK_J_SWAP_CASE; /* for the case it has */
-    WK_TRY(wk_jread(j, WK_J_STEP + (asks ? 3U : 1U) * WK_J_CHAR * (uint64_t)text.size));
+    const unsigned n_looks = asks ? 3 : how == WK_J_FOLD_CASE ? 2 : 1; /* into the tables */
+    WK_TRY(wk_jread(j, WK_J_STEP + n_looks * WK_J_CHAR * (uint64_t)text.size));
     for (size_t at = 0; at < text.size && made.status == WICK_OK;) {
         const size_t start = at;
         const bool is_data = text.origin != NULL && text.origin[at] != 0;
