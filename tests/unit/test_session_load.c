@@ -68,6 +68,24 @@ static void test_lies(void **state) {
     wick_session_close(session);
 }
 
+static void test_contexts(void **state) {
+    (void)state;
+    wick_session *const saved = saved_session(&greedy, &whole, 6);
+    const uint32_t n = (uint32_t)n_tokens(saved);
+    for (uint32_t context = n - 1; context <= n + 1; context++) {
+        wick_session *const session =
+            open_session(&(wick_session_desc){.context_length = context, .max_tokens = 10});
+        if (context < n) {
+            check_refused(session, &whole, WICK_ERR_STATE, "the context holds");
+        } else {
+            assert_int_equal(load(session, &whole, NULL), WICK_OK);
+            assert_int_equal(n_tokens(session), n);
+        }
+        wick_session_close(session);
+    }
+    wick_session_close(saved);
+}
+
 /* Every byte counts, and so does every one that is missing or too many. */
 static void test_damage(void **state) {
     (void)state;
@@ -282,7 +300,7 @@ int main(void) {
         cmocka_unit_test(test_stream),         cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_running),        cmocka_unit_test(test_logits_mode),
         cmocka_unit_test(test_sink),           cmocka_unit_test(test_files),
-        cmocka_unit_test(test_blocks_of_runs),
+        cmocka_unit_test(test_blocks_of_runs), cmocka_unit_test(test_contexts),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
