@@ -26,6 +26,22 @@ async function launchChromium({ webgpu, flags }) {
   return { newPage: () => context.newPage(), close: () => browser.close() };
 }
 
+/** Chromium with an extension from its folder: {background, close}; background is its worker. */
+export async function startExtension(folder) {
+  const { chromium } = await import("playwright-core");
+  const home = mkdtempSync(join(tmpdir(), "wick-chromium-"));
+  const context = await chromium.launchPersistentContext(home, {
+    executablePath: PROGRAMS.chromium, ignoreDefaultArgs: ["--disable-extensions"],
+    args: ["--no-sandbox", `--disable-extensions-except=${folder}`, `--load-extension=${folder}`],
+  });
+  const close = async () => {
+    await context.close();
+    rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  };
+  const background = context.serviceWorkers()[0] ?? await context.waitForEvent("serviceworker");
+  return { background, close };
+}
+
 async function launchFirefox({ webgpu, prefs }) {
   const { default: puppeteer } = await import("puppeteer-core");
   const home = mkdtempSync(join(tmpdir(), "wick-firefox-"));
