@@ -19,7 +19,7 @@
 #include <math.h>
 #include <unistd.h>
 
-enum { N_STEPS = 12 };
+enum { N_STEPS = 8 };
 
 static const char *library;
 static const char text[] =

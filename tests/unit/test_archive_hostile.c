@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "checked_heap.h"
+#include "amount.h"
 #include "fixture_file.h"
 #include "format/inflate.h"
 
@@ -207,7 +208,7 @@ static void test_damage(void **state) {
             assert_int_equal(open_all(cut, i, &heap, &n_tensors, &error), WICK_ERR_FORMAT);
             free(cut);
             const uint8_t was = file.data[i];
-            for (unsigned bit = 0; bit < 8; bit += 3) {
+            for (unsigned bit = is_slow() ? i % 8 : 0; bit < 8; bit += is_slow() ? 8 : 3) {
                 file.data[i] = (uint8_t)(was ^ 1U << bit);
                 const wick_status status =
                     open_all(file.data, file.size, &heap, &n_tensors, &error);

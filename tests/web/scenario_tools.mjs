@@ -8,8 +8,8 @@ export const check = (isTrue, message) => {
 
 export function checkBytes(found, expected) {
   check(found.length === expected.length, `${found.length} bytes, not ${expected.length}`);
-  const at = found.findIndex((byte, i) => byte !== expected[i]);
-  check(at < 0, `byte ${at} differs`);
+  for (let i = 0; i < found.length; i++)
+    if (found[i] !== expected[i]) check(false, `byte ${i} differs`);
 }
 
 export const pause = (milliseconds) =>
