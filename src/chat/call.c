@@ -1,9 +1,10 @@
 /* chat/call.c: see call.h. */
 #include "chat/call.h"
 
+#include "chat/literal.h"
+#include "chat/scan.h"
 #include "core/json_write.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* A text that is read from its beginning, and what is made of it. */
@@ -15,47 +16,10 @@ typedef struct reading {
     wk_tool_call **end; /* of the list */
 } reading;
 
-/* ---- Texts ---- */
-
-static wk_str after(wk_str text, size_t n) { return (wk_str){text.text + n, text.size - n}; }
-
-static bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-
-static wk_str trim(wk_str text) {
-    while (text.size > 0 && is_blank(text.text[0])) text = after(text, 1);
-    while (text.size > 0 && is_blank(text.text[text.size - 1])) text.size--;
-    return text;
-}
-
-/* Where word begins in text; its size: nowhere. */
-static size_t find(wk_str text, const char *word) {
-    const size_t n = strlen(word);
-    for (size_t i = 0; i + n <= text.size; i++)
-        if (memcmp(text.text + i, word, n) == 0) return i;
-    return text.size;
-}
-
-/* Takes word off the beginning, if it is there. */
-static bool take(wk_str *text, const char *word) {
-    const size_t n = strlen(word);
-    if (text->size < n || memcmp(text->text, word, n) != 0) return false;
-    *text = after(*text, n);
-    return true;
-}
-
-/* Takes all up to word, and word. False: it does not come. */
-static bool take_until(wk_str *text, const char *word, wk_str *before) {
-    const size_t at = find(*text, word);
-    if (at == text->size) return false;
-    *before = (wk_str){text->text, at};
-    *text = after(*text, at + strlen(word));
-    return true;
-}
-
 /* ---- What is made ---- */
 
 static bool add_call(reading *r, wk_str name, wk_str arguments) {
-    name = trim(name);
+    name = wk_scan_trim(name);
     wk_tool_call *const call = wk_arena_array(r->arena, 1, sizeof *call);
     if (!call || name.size == 0) return false;
     *call = (wk_tool_call){.name = name, .arguments = arguments};
@@ -95,7 +59,7 @@ static size_t value_end(wk_str text) {
 
 /* Takes the bytes of the value that good JSON begins with, and the blanks around it. */
 static wk_str take_value(wk_str *text) {
-    *text = trim(*text);
+    *text = wk_scan_trim(*text);
     size_t n = 0;
     if (text->size > 0 && (text->text[0] == '{' || text->text[0] == '[')) {
         n = value_end(*text);
@@ -104,18 +68,19 @@ static wk_str take_value(wk_str *text) {
         while (n < text->size && text->text[n] != '"');
         n++;
     } else {
-        while (n < text->size && !is_blank(text->text[n]) && !strchr(",:]}", text->text[n])) n++;
+        while (n < text->size && !wk_scan_is_blank(text->text[n]) && !strchr(",:]}", text->text[n]))
+            n++;
     }
     const wk_str value = {text->text, n};
-    *text = trim(after(*text, n));
+    *text = wk_scan_trim(wk_scan_after(*text, n));
     return value;
 }
 
 /* The next member of an object of which left is left. False: there is no more. */
 static bool take_member(wk_str *left, wk_str *key, wk_str *value) {
-    (void)take(left, ",");
+    (void)wk_scan_take(left, ",");
     *key = take_value(left);
-    if (!take(left, ":")) return false;
+    if (!wk_scan_take(left, ":")) return false;
     *value = take_value(left);
     return true;
 }
@@ -123,8 +88,9 @@ static bool take_member(wk_str *left, wk_str *key, wk_str *value) {
 /* The last member of this name; empty: there is none. */
 static wk_str member_of(wk_str object, const char *name) {
     wk_str found = {"", 0}, key, value;
-    for (object = after(object, 1); take_member(&object, &key, &value);)
-        if (take(&key, "\"") && take(&key, name) && wk_str_is(key, "\"")) found = value;
+    for (object = wk_scan_after(object, 1); take_member(&object, &key, &value);)
+        if (wk_scan_take(&key, "\"") && wk_scan_take(&key, name) && wk_str_is(key, "\""))
+            found = value;
     return found;
 }
 
@@ -137,13 +103,13 @@ static void write_json(wk_strbuf *to, wk_str json) {
         const char c = json.text[0];
         const size_t n = in_string && c == '\\' ? 2 : 1;
         if (c == '"') in_string = !in_string;
-        if (!in_string &&
-            (take(&json, "NaN") || take(&json, "Infinity") || take(&json, "-Infinity"))) {
+        if (!in_string && (wk_scan_take(&json, "NaN") || wk_scan_take(&json, "Infinity") ||
+                           wk_scan_take(&json, "-Infinity"))) {
             wk_strbuf_text(to, "null");
             continue;
         }
-        if (in_string || !is_blank(c)) wk_strbuf_append(to, json.text, n);
-        json = after(json, n);
+        if (in_string || !wk_scan_is_blank(c)) wk_strbuf_append(to, json.text, n);
+        json = wk_scan_after(json, n);
     }
 }
 
@@ -167,7 +133,7 @@ static bool add_arguments(reading *r, wk_str name, wk_str json) {
 /* {"NAME": {...}, ...} */
 static bool read_keyed(reading *r, wk_str object) {
     wk_str key, arguments;
-    for (object = after(object, 1); take_member(&object, &key, &arguments);) {
+    for (object = wk_scan_after(object, 1); take_member(&object, &key, &arguments);) {
         const wk_json *const name = parse(r, key);
         if (!name || !add_arguments(r, name->string, arguments)) return false;
     }
@@ -192,21 +158,23 @@ static bool read_object(reading *r, wk_str text) {
 static bool read_value(reading *r, wk_str text) {
     if (text.size == 0 || text.text[0] != '[') return read_object(r, text);
     if (!parse(r, text)) return false;
-    for (text = trim(after(text, 1)); text.size > 0 && text.text[0] != ']'; text = trim(text)) {
+    for (text = wk_scan_trim(wk_scan_after(text, 1)); text.size > 0 && text.text[0] != ']';
+         text = wk_scan_trim(text)) {
         if (!read_object(r, take_value(&text))) return false;
-        (void)take(&text, ",");
+        (void)wk_scan_take(&text, ",");
     }
     return true;
 }
 
 /* One value, or several one after the other, with ; or , between them or nothing. */
 static bool read_json(reading *r) {
-    r->left = trim(r->left);
+    r->left = wk_scan_trim(r->left);
     do {
         const size_t n = value_end(r->left);
         if (!read_value(r, (wk_str){r->left.text, n})) return false;
-        r->left = trim(after(r->left, n));
-        if (take(&r->left, ";") || take(&r->left, ",")) r->left = trim(r->left);
+        r->left = wk_scan_trim(wk_scan_after(r->left, n));
+        if (wk_scan_take(&r->left, ";") || wk_scan_take(&r->left, ","))
+            r->left = wk_scan_trim(r->left);
     } while (r->left.size > 0);
     return true;
 }
@@ -218,17 +186,17 @@ static bool read_keyed_list(reading *r) {
 
 /* A list whose opening bracket belongs to the tag. */
 static bool read_functools(reading *r) {
-    r->left = trim(r->left);
+    r->left = wk_scan_trim(r->left);
     if (r->left.size > 0 && r->left.text[r->left.size - 1] == ']') r->left.size--;
     return read_json(r);
 }
 
 /* The arguments of a call whose name is known, as JSON; what follows is left. */
 static bool read_named(reading *r, wk_str name) {
-    r->left = trim(r->left);
+    r->left = wk_scan_trim(r->left);
     const wk_str json = {r->left.text, value_end(r->left)};
-    r->left = after(r->left, json.size);
-    return add_arguments(r, name, trim(json));
+    r->left = wk_scan_after(r->left, json.size);
+    return add_arguments(r, name, wk_scan_trim(json));
 }
 
 /* The same where json is cut out of the text. */
@@ -291,7 +259,7 @@ static void write_pair(reading *r, wk_strbuf *to, wk_str name, const pair *p) {
 
 /* A line's end on either side belongs to the tags. */
 static wk_str without_lines(wk_str value) {
-    if (value.size > 0 && value.text[0] == '\n') value = after(value, 1);
+    if (value.size > 0 && value.text[0] == '\n') value = wk_scan_after(value, 1);
     if (value.size > 0 && value.text[value.size - 1] == '\n') value.size--;
     return value;
 }
@@ -304,7 +272,7 @@ static bool read_pairs(reading *r, wk_str name, wk_str text, pair_fn take_pair) 
     wk_str kept;
     wk_strbuf_init(&made, r->arena->heap);
     wk_write_open(&made, '{');
-    for (text = trim(text); text.size > 0; text = trim(text)) {
+    for (text = wk_scan_trim(text); text.size > 0; text = wk_scan_trim(text)) {
         pair p = {.is_text = false};
         if (!take_pair(&text, &p)) {
             wk_strbuf_release(&made);
@@ -318,8 +286,8 @@ static bool read_pairs(reading *r, wk_str name, wk_str text, pair_fn take_pair) 
 
 /* <parameter=KEY>VALUE</parameter> */
 static bool take_parameter(wk_str *text, pair *p) {
-    if (!take(text, "<parameter=") || !take_until(text, ">", &p->key) ||
-        !take_until(text, "</parameter>", &p->value))
+    if (!wk_scan_take(text, "<parameter=") || !wk_scan_take_until(text, ">", &p->key) ||
+        !wk_scan_take_until(text, "</parameter>", &p->value))
         return false;
     p->value = without_lines(p->value);
     return true;
@@ -327,9 +295,10 @@ static bool take_parameter(wk_str *text, pair *p) {
 
 /* <arg_key>KEY</arg_key><arg_value>VALUE</arg_value> */
 static bool take_argument(wk_str *text, pair *p) {
-    if (!take(text, "<arg_key>") || !take_until(text, "</arg_key>", &p->key)) return false;
-    *text = trim(*text);
-    return take(text, "<arg_value>") && take_until(text, "</arg_value>", &p->value);
+    if (!wk_scan_take(text, "<arg_key>") || !wk_scan_take_until(text, "</arg_key>", &p->key))
+        return false;
+    *text = wk_scan_trim(*text);
+    return wk_scan_take(text, "<arg_value>") && wk_scan_take_until(text, "</arg_value>", &p->value);
 }
 
 #define BAR "\xEF\xBD\x9C"  /* a full-width | */
@@ -338,23 +307,27 @@ static bool take_argument(wk_str *text, pair *p) {
 /* <parameter name="KEY">VALUE</parameter>; DeepSeek's has string="true" for texts. */
 static bool take_named_parameter(wk_str *text, pair *p) {
     wk_str attributes;
-    if (!take(text, "<" DSML "parameter name=\"") && !take(text, "<parameter name=\""))
+    if (!wk_scan_take(text, "<" DSML "parameter name=\"") &&
+        !wk_scan_take(text, "<parameter name=\""))
         return false;
-    if (!take_until(text, "\"", &p->key) || !take_until(text, ">", &attributes)) return false;
-    p->is_text = wk_str_is(trim(attributes), "string=\"true\"");
-    return take_until(text, "</" DSML "parameter>", &p->value) ||
-           take_until(text, "</parameter>", &p->value);
+    if (!wk_scan_take_until(text, "\"", &p->key) || !wk_scan_take_until(text, ">", &attributes))
+        return false;
+    p->is_text = wk_str_is(wk_scan_trim(attributes), "string=\"true\"");
+    return wk_scan_take_until(text, "</" DSML "parameter>", &p->value) ||
+           wk_scan_take_until(text, "</parameter>", &p->value);
 }
 
 /* <invoke name="NAME">...</invoke>, one after the other */
 static bool read_invokes(reading *r) {
     wk_str name, ignored, text;
-    for (r->left = trim(r->left); r->left.size > 0; r->left = trim(r->left)) {
-        if (!take(&r->left, "<" DSML "invoke name=\"") && !take(&r->left, "<invoke name=\""))
+    for (r->left = wk_scan_trim(r->left); r->left.size > 0; r->left = wk_scan_trim(r->left)) {
+        if (!wk_scan_take(&r->left, "<" DSML "invoke name=\"") &&
+            !wk_scan_take(&r->left, "<invoke name=\""))
             return false;
-        if (!take_until(&r->left, "\"", &name) || !take_until(&r->left, ">", &ignored) ||
-            !(take_until(&r->left, "</" DSML "invoke>", &text) ||
-              take_until(&r->left, "</invoke>", &text)) ||
+        if (!wk_scan_take_until(&r->left, "\"", &name) ||
+            !wk_scan_take_until(&r->left, ">", &ignored) ||
+            !(wk_scan_take_until(&r->left, "</" DSML "invoke>", &text) ||
+              wk_scan_take_until(&r->left, "</invoke>", &text)) ||
             !read_pairs(r, name, text, take_named_parameter))
             return false;
     }
@@ -363,14 +336,15 @@ static bool read_invokes(reading *r) {
 
 /* <function=NAME>...</function>, the parameters in tags or as JSON; several. */
 static bool read_functions(reading *r) {
-    for (r->left = trim(r->left); r->left.size > 0; r->left = trim(r->left)) {
+    for (r->left = wk_scan_trim(r->left); r->left.size > 0; r->left = wk_scan_trim(r->left)) {
         wk_str name, text;
-        if (!take(&r->left, "<function=") || !take_until(&r->left, ">", &name)) return false;
-        if (!take_until(&r->left, "</function>", &text)) {
+        if (!wk_scan_take(&r->left, "<function=") || !wk_scan_take_until(&r->left, ">", &name))
+            return false;
+        if (!wk_scan_take_until(&r->left, "</function>", &text)) {
             text = r->left;
-            r->left = after(r->left, r->left.size);
+            r->left = wk_scan_after(r->left, r->left.size);
         }
-        text = trim(text);
+        text = wk_scan_trim(text);
         const bool is_json = text.size > 0 && text.text[0] == '{';
         if (is_json ? !read_body(r, name, text) : !read_pairs(r, name, text, take_parameter))
             return false;
@@ -380,31 +354,32 @@ static bool read_functions(reading *r) {
 
 /* <tool_call> of Hermes and Qwen: JSON; of Qwen's coders: functions; of GLM: a name and pairs. */
 static bool read_hermes(reading *r) {
-    const wk_str text = trim(r->left);
+    const wk_str text = wk_scan_trim(r->left);
     if (text.size > 0 && text.text[0] == '{') return read_json(r);
     if (text.size > 0 && text.text[0] == '<') return read_functions(r);
-    const size_t n = find(text, "<arg_key>");
+    const size_t n = wk_scan_find(text, "<arg_key>");
     wk_str name = {text.text, n};
-    name.size = find(name, "<tool_sep>"); /* Hunyuan's */
-    name = trim(name);
-    return find(name, "\n") == name.size && read_pairs(r, name, after(text, n), take_argument);
+    name.size = wk_scan_find(name, "<tool_sep>"); /* Hunyuan's */
+    name = wk_scan_trim(name);
+    return wk_scan_find(name, "\n") == name.size &&
+           read_pairs(r, name, wk_scan_after(text, n), take_argument);
 }
 
 /* ---- A name, then JSON ---- */
 
 /* NAME[ARGS]{...} or NAME{...}, one after the other; before that version a list. */
 static bool read_mistral(reading *r) {
-    r->left = trim(r->left);
+    r->left = wk_scan_trim(r->left);
     if (r->left.size > 0 && r->left.text[0] == '[') return read_json(r);
     do {
-        size_t n = find(r->left, "{");
+        size_t n = wk_scan_find(r->left, "{");
         wk_str name = {r->left.text, n};
-        const size_t end = find(name, "[");
+        const size_t end = wk_scan_find(name, "[");
         name.size = end < n ? end : n;
-        r->left = after(r->left, n);
+        r->left = wk_scan_after(r->left, n);
         if (!read_named(r, name)) return false;
-        r->left = trim(r->left);
-        if (take(&r->left, "[TOOL_CALLS]")) r->left = trim(r->left);
+        r->left = wk_scan_trim(r->left);
+        if (wk_scan_take(&r->left, "[TOOL_CALLS]")) r->left = wk_scan_trim(r->left);
     } while (r->left.size > 0);
     return true;
 }
@@ -412,7 +387,7 @@ static bool read_mistral(reading *r) {
 /* NAME>{...} */
 static bool read_function(reading *r) {
     wk_str name;
-    return take_until(&r->left, ">", &name) && read_named(r, name);
+    return wk_scan_take_until(&r->left, ">", &name) && read_named(r, name);
 }
 
 #define BLANK "\xE2\x96\x81" /* a lower one-eighth block */
@@ -421,12 +396,14 @@ static bool read_function(reading *r) {
 /* function<sep>NAME and JSON in a fence, or NAME<sep>JSON. */
 static bool read_deepseek(reading *r) {
     wk_str ignored, name, body;
-    while (take_until(&r->left, DEEPSEEK("tool" BLANK "call" BLANK "begin"), &ignored)) {
-        if (!take_until(&r->left, DEEPSEEK("tool" BLANK "sep"), &name)) return false;
-        if (!take_until(&r->left, DEEPSEEK("tool" BLANK "call" BLANK "end"), &body)) return false;
+    while (wk_scan_take_until(&r->left, DEEPSEEK("tool" BLANK "call" BLANK "begin"), &ignored)) {
+        if (!wk_scan_take_until(&r->left, DEEPSEEK("tool" BLANK "sep"), &name)) return false;
+        if (!wk_scan_take_until(&r->left, DEEPSEEK("tool" BLANK "call" BLANK "end"), &body))
+            return false;
         wk_str fenced = body, json = body, before;
-        if (wk_str_is(trim(name), "function") && take_until(&fenced, "```json", &before) &&
-            take_until(&fenced, "```", &json))
+        if (wk_str_is(wk_scan_trim(name), "function") &&
+            wk_scan_take_until(&fenced, "```json", &before) &&
+            wk_scan_take_until(&fenced, "```", &json))
             name = before;
         if (!read_body(r, name, json)) return false;
     }
@@ -436,12 +413,12 @@ static bool read_deepseek(reading *r) {
 /* functions.NAME:0, then JSON. */
 static bool read_kimi(reading *r) {
     wk_str ignored, name, json;
-    while (take_until(&r->left, "<|tool_call_begin|>", &ignored)) {
-        if (!take_until(&r->left, "<|tool_call_argument_begin|>", &name)) return false;
-        if (!take_until(&r->left, "<|tool_call_end|>", &json)) return false;
-        name = trim(name);
-        (void)take(&name, "functions.");
-        name.size = find(name, ":");
+    while (wk_scan_take_until(&r->left, "<|tool_call_begin|>", &ignored)) {
+        if (!wk_scan_take_until(&r->left, "<|tool_call_argument_begin|>", &name)) return false;
+        if (!wk_scan_take_until(&r->left, "<|tool_call_end|>", &json)) return false;
+        name = wk_scan_trim(name);
+        (void)wk_scan_take(&name, "functions.");
+        name.size = wk_scan_find(name, ":");
         if (!read_body(r, name, json)) return false;
     }
     return true;
@@ -450,8 +427,8 @@ static bool read_kimi(reading *r) {
 /* functions.NAME <|constrain|>json<|message|>{...} */
 static bool read_channel(reading *r) {
     wk_str head;
-    if (!take_until(&r->left, "<|message|>", &head)) return false;
-    (void)take(&head, "functions.");
+    if (!wk_scan_take_until(&r->left, "<|message|>", &head)) return false;
+    (void)wk_scan_take(&head, "functions.");
     size_t n = 0;
     while (n < head.size && head.text[n] != ' ' && head.text[n] != '<') n++;
     head.size = n;
@@ -459,129 +436,6 @@ static bool read_channel(reading *r) {
 }
 
 /* ---- Calls as Python writes them, and Gemma ---- */
-
-#define TEXT_EDGE "<|\"|>"
-
-static bool write_literal(wk_strbuf *to, wk_str *text, int depth);
-
-/* Takes a character that a backslash of Python stands before, and writes it for JSON. */
-static void write_escape(wk_strbuf *to, wk_str *text) {
-    const char c = text->text[0];
-    const bool is_kept = c != '\0' && strchr("\"\\/bfnrtu", c);
-    *text = after(*text, 1);
-    if (c == 'x') {
-        wk_strbuf_text(to, "\\u00"); /* and two digits, which JSON checks */
-        return;
-    }
-    if (c == '\n') return; /* the line goes on */
-    if (c != '\'') wk_strbuf_text(to, is_kept ? "\\" : "\\\\");
-    wk_strbuf_append(to, &c, 1);
-}
-
-/* 'a' or "a" */
-static bool write_quoted(wk_strbuf *to, wk_str *text) {
-    const char quote = text->text[0];
-    wk_write_raw(to, "\"");
-    *text = after(*text, 1);
-    while (text->size > 0) {
-        const char c = text->text[0];
-        *text = after(*text, 1);
-        if (c == quote) {
-            wk_strbuf_text(to, "\"");
-            return true;
-        }
-        char code[8];
-        if (c == '\\' && text->size > 0) {
-            write_escape(to, text);
-        } else if ((unsigned char)c < ' ') {
-            (void)snprintf(code, sizeof code, "\\u%04x", (unsigned)c);
-            wk_strbuf_text(to, code);
-        } else {
-            if (c == '"') wk_strbuf_text(to, "\\");
-            wk_strbuf_append(to, &c, 1);
-        }
-    }
-    return false;
-}
-
-/* A key without quotes, as Gemma has them, and its colon. */
-static bool write_bare_key(wk_strbuf *to, wk_str *text) {
-    wk_str key;
-    const char c = text->size > 0 ? text->text[0] : '\0';
-    const bool is_bare = c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    if (!is_bare || !take_until(text, ":", &key)) return false;
-    wk_write_key_of(to, trim(key));
-    return true;
-}
-
-/* Items between brackets; of a dict with keys. */
-static bool write_items(wk_strbuf *to, wk_str *text, int depth) {
-    const bool is_dict = text->text[0] == '{';
-    const char *const close = is_dict ? "}" : text->text[0] == '[' ? "]" : ")";
-    wk_write_open(to, is_dict ? '{' : '[');
-    *text = trim(after(*text, 1));
-    while (!take(text, close)) {
-        const bool has_key = is_dict && write_bare_key(to, text);
-        if (!write_literal(to, text, depth + 1)) return false;
-        if (is_dict && !has_key) {
-            if (!take(text, ":")) return false;
-            wk_strbuf_text(to, ":");
-            if (!write_literal(to, text, depth + 1)) return false;
-        }
-        if (take(text, ",")) *text = trim(*text);
-    }
-    *text = trim(*text);
-    wk_write_close(to, is_dict ? '}' : ']');
-    return true;
-}
-
-static bool write_literal(wk_strbuf *to, wk_str *text, int depth) {
-    enum { DEEPEST = 64 };
-    *text = trim(*text);
-    if (text->size == 0 || depth > DEEPEST) return false;
-    const char c = text->text[0];
-    bool is_good = true;
-    if (take(text, TEXT_EDGE)) {
-        wk_str inside = {"", 0};
-        is_good = take_until(text, TEXT_EDGE, &inside);
-        wk_write_string(to, inside);
-    } else if (c == '\'' || c == '"') {
-        is_good = write_quoted(to, text);
-    } else if (c == '[' || c == '{' || c == '(') {
-        is_good = write_items(to, text, depth);
-    } else if (take(text, "True") || take(text, "true")) {
-        wk_write_bool(to, true);
-    } else if (take(text, "False") || take(text, "false")) {
-        wk_write_bool(to, false);
-    } else if (take(text, "None") || take(text, "null")) {
-        wk_write_null(to);
-    } else {
-        size_t n = 0;
-        static const char digits[] = "+-.0123456789eE";
-        while (n < text->size && memchr(digits, text->text[n], sizeof digits - 1)) n++;
-        is_good = n > 0;
-        wk_write_raw(to, "");
-        wk_strbuf_append(to, text->text, n);
-        *text = after(*text, n);
-    }
-    *text = trim(*text);
-    return is_good;
-}
-
-/* key=value, ... up to the closing bracket. */
-static bool write_keywords(wk_strbuf *to, wk_str *text) {
-    wk_str key;
-    wk_write_open(to, '{');
-    *text = trim(*text);
-    while (!take(text, ")")) {
-        if (!take_until(text, "=", &key)) return false;
-        wk_write_key_of(to, trim(key));
-        if (!write_literal(to, text, 0)) return false;
-        if (take(text, ",")) *text = trim(*text);
-    }
-    wk_write_close(to, '}');
-    return true;
-}
 
 /* A call; write turns the rest into its arguments. */
 static bool read_written(reading *r, wk_str name, bool (*write)(wk_strbuf *to, wk_str *text)) {
@@ -598,36 +452,36 @@ static bool read_written(reading *r, wk_str name, bool (*write)(wk_strbuf *to, w
 /* [NAME(key=value, ...), ...]; the brackets may be missing. */
 static bool read_list(reading *r) {
     wk_str name;
-    r->left = trim(r->left);
-    const bool has_bracket = take(&r->left, "[");
+    r->left = wk_scan_trim(r->left);
+    const bool has_bracket = wk_scan_take(&r->left, "[");
     do {
-        if (!take_until(&r->left, "(", &name) || !read_written(r, name, write_keywords))
+        if (!wk_scan_take_until(&r->left, "(", &name) ||
+            !read_written(r, name, wk_literal_write_keywords))
             return false;
-        r->left = trim(r->left);
-        if (take(&r->left, ",")) r->left = trim(r->left);
+        r->left = wk_scan_trim(r->left);
+        if (wk_scan_take(&r->left, ",")) r->left = wk_scan_trim(r->left);
     } while (r->left.size > 0 && r->left.text[0] != ']');
-    return !has_bracket || take(&r->left, "]");
+    return !has_bracket || wk_scan_take(&r->left, "]");
 }
-
-static bool write_arguments(wk_strbuf *to, wk_str *text) { return write_literal(to, text, 0); }
 
 /* call:NAME{key:value,...} */
 static bool read_braces(reading *r) {
-    r->left = trim(r->left);
-    const wk_str name = {r->left.text, find(r->left, "{")};
+    r->left = wk_scan_trim(r->left);
+    const wk_str name = {r->left.text, wk_scan_find(r->left, "{")};
     wk_str bare = name;
-    r->left = after(r->left, name.size);
-    return take(&bare, "call:") && read_written(r, bare, write_arguments) && r->left.size == 0;
+    r->left = wk_scan_after(r->left, name.size);
+    return wk_scan_take(&bare, "call:") && read_written(r, bare, wk_literal_write) &&
+           r->left.size == 0;
 }
 
 /* JSON; or a built-in tool as Python calls it: NAME.call(key=value). */
 static bool read_python_tag(reading *r) {
-    r->left = trim(r->left);
+    r->left = wk_scan_trim(r->left);
     if (r->left.size > 0 && r->left.text[0] == '{') return read_json(r);
     wk_tool_call **const first = r->end;
     if (!read_list(r)) return false;
     for (wk_tool_call *call = *first; call; call = call->next) {
-        const size_t n = find(call->name, ".call");
+        const size_t n = wk_scan_find(call->name, ".call");
         if (n + strlen(".call") == call->name.size) call->name.size = n;
     }
     return true;
