@@ -29,7 +29,8 @@ if(WICK_MICROHTTPD)
     if(MICROHTTPD_INCLUDE)
         set(page_source ${PROJECT_BINARY_DIR}/page_files.c)
         set(server_source cli/server/microhttpd.c cli/server/access.c cli/server/listen.c
-            cli/server/mhd.c cli/server/page.c cli/server/peers.c ${page_source})
+            cli/server/mhd.c cli/server/page.c cli/server/peers.c cli/server/request.c
+            ${page_source})
     endif()
 endif()
 

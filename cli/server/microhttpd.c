@@ -7,8 +7,7 @@
 #include "server/mhd.h"
 #include "server/page.h"
 #include "server/peers.h"
-
-#include <wick/api.h>
+#include "server/request.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -19,15 +18,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
-    MOST_BODY = 8 * 1024 * 1024, /* whose tokens take seconds */
-    MOST_HEADERS = 24 * 1024,    /* of a connection's 32 KiB; body and answer need some, too */
     MOST_CONNECTIONS = 2000,
     BLOCK = 16 * 1024, /* of an answer that is handed to a client at once */
 };
@@ -311,17 +307,14 @@ static ssize_t read_answer(void *given, uint64_t position, char *to, size_t max)
     return result;
 }
 
-static const char *header_of(const cli_call *call, const char *name) {
-    return mhd.lookup_connection_value(call->connection, MHD_HEADER_KIND, name);
-}
-
 static enum MHD_Result send_response(cli_call *call, int status, const char *type,
                                      struct MHD_Response *response) {
     if (response == NULL) return MHD_NO;
-    const char *const origin =
-        cli_access_origin(&call->server->access, header_of(call, MHD_HTTP_HEADER_ORIGIN));
+    const char *const origin = cli_access_origin(
+        &call->server->access, cli_request_header(call->connection, MHD_HTTP_HEADER_ORIGIN));
     /* Of a preflight; "*" would leave Authorization out. */
-    const char *const headers = header_of(call, "Access-Control-Request-Headers");
+    const char *const headers =
+        cli_request_header(call->connection, "Access-Control-Request-Headers");
     call->status = status;
     if (type != NULL) mhd.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     if (origin != NULL) {
@@ -356,29 +349,16 @@ static enum MHD_Result answer_page(cli_call *call, const cli_page_file *file) {
                          mhd.create_response_from_buffer(file->size, data, MHD_RESPMEM_PERSISTENT));
 }
 
-/* The body of an error, in the shape of the API at this path. */
-static void write_error(const cli_call *call, char text[256], int status) {
-    const char *const why =
-        status == MHD_HTTP_UNAUTHORIZED        ? "the API key is missing or wrong"
-        : status == MHD_HTTP_FORBIDDEN         ? "this name of the host is not allowed"
-        : status == MHD_HTTP_CONTENT_TOO_LARGE ? "the request is too large"
-        : status == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE ? "the headers are too large"
-        : status == MHD_HTTP_UNSUPPORTED_MEDIA_TYPE ? "Content-Encoding: a body must come as it is"
-        : status == MHD_HTTP_SERVICE_UNAVAILABLE ? "the server is short of memory, or shutting down"
-                                                 : "the request makes no sense";
-    wick_api_error(call->path != NULL ? call->path : "", status, why, text, 256);
-}
-
 static enum MHD_Result answer_error(cli_call *call, int status) {
-    char text[256];
-    write_error(call, text, status);
+    char text[CLI_ERROR_TEXT];
+    cli_request_error(call->path, status, text);
     return answer_now(call, status, text);
 }
 
 /* A call that has no taker. */
 static void refuse_call(cli_call *call) {
-    char text[256];
-    write_error(call, text, MHD_HTTP_SERVICE_UNAVAILABLE);
+    char text[CLI_ERROR_TEXT];
+    cli_request_error(call->path, MHD_HTTP_SERVICE_UNAVAILABLE, text);
     cli_call_begin(call, MHD_HTTP_SERVICE_UNAVAILABLE, "application/json", false);
     cli_call_write(call, text, strlen(text));
     cli_call_end(call);
@@ -397,59 +377,14 @@ static enum MHD_Result answer_call(cli_call *call) {
 
 /* ---- Requests ---- */
 
-/* Answered here, however busy the caller is. */
-static bool is_health(const char *method, const char *path) {
-    return (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0) &&
-           (strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0);
-}
-
-/* What they take of the connection's memory: their text, and a record for each. */
-static size_t size_of_headers(const cli_call *call) {
-    enum { RECORD = 72 };
-    const union MHD_ConnectionInfo *const info =
-        mhd.get_connection_info(call->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    const int n = mhd.get_connection_values(
-        call->connection, MHD_HEADER_KIND | MHD_COOKIE_KIND | MHD_GET_ARGUMENT_KIND, NULL, NULL);
-    return (info != NULL ? info->header_size : 0) + (size_t)(n > 0 ? n : 0) * RECORD;
-}
-
-static enum MHD_Result count_length(void *given, enum MHD_ValueKind kind, const char *key,
-                                    const char *value) {
-    int *const n = given;
-    (void)kind;
-    (void)value;
-    *n += strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
-    return MHD_YES;
-}
-
-/* The status that refuses the request before its body; 0: none. */
 static int refuse(const cli_call *call) {
-    const char *const length = header_of(call, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    const char *const encoding = header_of(call, MHD_HTTP_HEADER_CONTENT_ENCODING);
-    int n_lengths = 0;
     if (call->method == NULL || call->path == NULL) return MHD_HTTP_SERVICE_UNAVAILABLE;
-    if (size_of_headers(call) > MOST_HEADERS) return MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
-    mhd.get_connection_values(call->connection, MHD_HEADER_KIND, count_length, &n_lengths);
-    if (n_lengths > 1 ||
-        (length != NULL && header_of(call, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL))
-        return MHD_HTTP_BAD_REQUEST;
-    if (length != NULL && strtoull(length, NULL, 10) > MOST_BODY) return MHD_HTTP_CONTENT_TOO_LARGE;
-    if (encoding != NULL && strcasecmp(encoding, "identity") != 0)
-        return MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
-    const bool is_public = strcmp(call->method, "OPTIONS") == 0 ||
-                           is_health(call->method, call->path) ||
-                           cli_page_find(call->method, call->path) != NULL;
-    return cli_access_refuses(
-        &call->server->access,
-        &(cli_access_headers){.host = call->host != NULL ? call->host
-                                                         : header_of(call, MHD_HTTP_HEADER_HOST),
-                              .authorization = header_of(call, MHD_HTTP_HEADER_AUTHORIZATION),
-                              .x_api_key = header_of(call, "x-api-key")},
-        is_public);
+    return cli_request_refuses(call->connection, &call->server->access, call->method, call->path,
+                               call->host);
 }
 
 static enum MHD_Result take_body(cli_call *call, const char *data, size_t *size) {
-    if (call->refused == 0 && *size > MOST_BODY - call->body.size)
+    if (call->refused == 0 && *size > CLI_MOST_BODY - call->body.size)
         call->refused = MHD_HTTP_CONTENT_TOO_LARGE;
     if (call->refused == 0 && !append(&call->body, data, *size))
         call->refused = MHD_HTTP_SERVICE_UNAVAILABLE;
@@ -474,7 +409,8 @@ static enum MHD_Result take_request(void *given, struct MHD_Connection *connecti
     if (!call->is_queued) cli_peers_set_whole(&((cli_server *)given)->peers, connection, true);
     if (call->refused != 0) return answer_error(call, call->refused);
     if (strcmp(method, "OPTIONS") == 0) return answer_now(call, MHD_HTTP_OK, "");
-    if (is_health(method, call->path)) return answer_now(call, MHD_HTTP_OK, "{\"status\":\"ok\"}");
+    if (cli_request_is_health(method, call->path))
+        return answer_now(call, MHD_HTTP_OK, "{\"status\":\"ok\"}");
     const cli_page_file *const file = cli_page_find(method, call->path);
     if (file != NULL) return answer_page(call, file);
     if (call->is_queued) return answer_call(call);
