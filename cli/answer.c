@@ -95,6 +95,7 @@ cli_answer cli_answer_of(bool has_tools) {
 void cli_answer_begin(cli_answer *answer, const char *prompt, size_t size) {
     const wick_answer_desc desc = {
         .prompt = prompt, .prompt_size = size, .has_tools = answer->has_tools};
+    answer->has_begun = true;
     answer->out = (cli_markdown){.is_plain = !answer->has_colors,
                                  .wrap = {.out = stdout, .has_styles = answer->has_colors}};
     (void)wick_answer_open(&desc, &answer->parts);

@@ -15,8 +15,9 @@ typedef struct cli_answer {
     bool has_colors;
     bool has_tools;     /* so an answer that begins with { is a call */
     wick_answer *parts; /* cuts it; NULL: out of memory */
-    char last_byte;     /* that was written */
-    cli_markdown out;   /* of a terminal */
+    bool has_begun;
+    char last_byte;   /* that was written */
+    cli_markdown out; /* of a terminal */
 } cli_answer;
 
 /* For standard output as it is. */

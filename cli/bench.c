@@ -6,6 +6,7 @@
 #include "engine.h"
 #include "hush.h"
 #include "interrupt.h"
+#include "progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -141,7 +142,16 @@ typedef struct timer {
     uint32_t *ids;            /* of the prompt */
     double encode_seconds;    /* of the tokens since it was set to 0: until they were submitted */
     cli_bench_counts *counts; /* of the last generation */
+    cli_progress line;        /* of the test, */
+    char test[64];            /* and what it says: "prefill 512, run 2 of 5" */
+    bool is_prompt;           /* it reads, else it generates */
+    uint64_t n_done, n_total; /* tokens of the test that are read or generated, in all its runs */
 } timer;
+
+/* While a test runs. Nothing where there is no terminal, so that nothing is timed but the model. */
+static void show_progress(timer *t) {
+    if (t->line.is_terminal) cli_progress_show(&t->line, t->n_done, t->n_total);
+}
 
 static wick_device_stats stats_of(const timer *t) {
     wick_device_stats stats;
@@ -153,6 +163,7 @@ static wick_device_stats stats_of(const timer *t) {
  * are what a GPU waits for. */
 static int next_token(timer *t) {
     wick_event event = {0};
+    const uint64_t n_before = t->n_done;
     const uint64_t n_submits = stats_of(t).n_submits;
     while (event.kind != WICK_EVENT_TOKEN) {
         if (cli_interrupted()) return CLI_INTERRUPTED;
@@ -164,6 +175,8 @@ static int next_token(timer *t) {
             return cli_report_step(t->session, t->engine->device, cli_step_hint(status));
         if (event.kind == WICK_EVENT_PENDING) wick_pause(t->engine->device);
         if (event.kind == WICK_EVENT_END) return cli_error("the generation ended too early");
+        if (event.kind == WICK_EVENT_PROMPT && t->is_prompt) t->n_done = n_before + event.done;
+        show_progress(t);
     }
     return CLI_OK;
 }
@@ -179,7 +192,10 @@ static int time_run(timer *t, uint32_t n, uint32_t n_more, double seconds[2]) {
     const wick_device_stats before = stats_of(t);
     t->encode_seconds = 0;
     const double middle = wick_time();
-    for (uint32_t i = 0; i < n_more && code == CLI_OK; i++) code = next_token(t);
+    for (uint32_t i = 0; i < n_more && code == CLI_OK; i++) {
+        code = next_token(t);
+        t->n_done++;
+    }
     seconds[0] = middle - start;
     seconds[1] = wick_time() - middle;
     const wick_device_stats after = stats_of(t);
@@ -206,6 +222,15 @@ static cli_bench_speed summary(double *values, size_t n) {
                              .most = values[n - 1]};
 }
 
+/* Run i of the test is about to begin; 0 warms up caches, pages and clocks. */
+static void name_run(timer *t, uint32_t n_tokens, uint32_t i) {
+    char run[32] = "warming up";
+    if (i > 0)
+        snprintf(run, sizeof run, "run %" PRIu32 " of %" PRIu32, i, t->options->n_repetitions);
+    snprintf(t->test, sizeof t->test, "%s %" PRIu32 ", %s", t->is_prompt ? "prefill" : "decode",
+             n_tokens, run);
+}
+
 /* Times reading n_prompt tokens or, if that is 0, generating n_generated tokens after a single
  * one. */
 static int time_test(timer *t, uint32_t n_prompt, uint32_t n_generated, cli_bench_speed *speed) {
@@ -213,13 +238,19 @@ static int time_test(timer *t, uint32_t n_prompt, uint32_t n_generated, cli_benc
     double *const rates = calloc(n_runs, sizeof *rates);
     if (rates == NULL) return cli_error("out of memory for the results");
     const bool is_prompt = n_prompt > 0;
+    const uint32_t n = is_prompt ? n_prompt : n_generated;
     double seconds[2] = {0};
-    /* The first run warms up caches, pages and clocks. */
-    int code = time_run(t, is_prompt ? n_prompt : 1, n_generated, seconds);
-    for (uint32_t i = 0; i < n_runs && code == CLI_OK; i++) {
+    int code = CLI_OK;
+    t->is_prompt = is_prompt;
+    t->line = cli_progress_begin(t->test, "tokens");
+    t->n_done = 0;
+    t->n_total = (n_runs + UINT64_C(1)) * n;
+    for (uint32_t i = 0; i <= n_runs && code == CLI_OK; i++) {
+        name_run(t, n, i);
         code = time_run(t, is_prompt ? n_prompt : 1, n_generated, seconds);
-        rates[i] = is_prompt ? n_prompt / seconds[0] : n_generated / seconds[1];
+        if (i > 0) rates[i - 1] = n / seconds[is_prompt ? 0 : 1];
     }
+    cli_progress_clear(&t->line);
     if (code == CLI_OK) *speed = summary(rates, n_runs);
     free(rates);
     return code;

@@ -5,6 +5,8 @@
 #include "chat.h"
 #include "cli.h"
 #include "interrupt.h"
+#include "progress.h"
+#include "reading.h"
 #include "terminal.h"
 
 #include <inttypes.h>
@@ -38,15 +40,25 @@ typedef struct outcome {
     uint32_t n_left_out; /* messages */
 } outcome;
 
+static void begin_answer(const cli_chat *chat, cli_answer *answer) {
+    size_t size;
+    const char *const prompt = wick_chat_prompt(chat->talk, &size);
+    cli_progress_hide();
+    cli_answer_begin(answer, prompt, size);
+}
+
 /* Up to the end of the answer, or to the first event after Ctrl-C: what has been computed stays
- * there for the next question. */
-static int stream(const cli_chat *chat, cli_answer *answer, outcome *out) {
+ * there for the next question. The answer begins when the question has been read, so that the line
+ * that shows how far that is erases nothing. */
+static int stream(const cli_chat *chat, cli_reading *reading, cli_answer *answer, outcome *out) {
     wick_event event = {0};
     while (event.kind != WICK_EVENT_END) {
         if (event.kind != WICK_EVENT_PENDING && cli_interrupted()) return CLI_INTERRUPTED;
         if (wick_chat_step(chat->talk, &event) != WICK_OK) return cli_report_chat(chat->talk);
         if (event.kind == WICK_EVENT_PENDING) wick_pause(chat->engine.device);
         if (event.kind == WICK_EVENT_LEFT_OUT) out->n_left_out = event.total;
+        if (cli_reading_take(reading, &event)) continue;
+        if (!answer->has_begun) begin_answer(chat, answer);
         const bool has_text = event.kind == WICK_EVENT_TOKEN || event.kind == WICK_EVENT_END;
         if (has_text && !cli_answer_add(answer, event.text, event.text_size))
             return cli_error("out of memory for the answer");
@@ -82,19 +94,19 @@ static void print_speed(const cli_chat *chat, wick_session_stats before) {
 
 int cli_chat_ask(cli_chat *chat, const char *question) {
     outcome out = {.reason = WICK_END_NONE};
+    wick_session_stats before;
+    wick_session_get_stats(wick_chat_session(chat->talk), &before);
     if (wick_chat_send(chat->talk, question) != WICK_OK) {
         const int code = cli_report_chat(chat->talk);
         report(code, &out);
         return code;
     }
-    wick_session_stats before;
+    cli_reading reading = cli_reading_begin(wick_chat_session(chat->talk), &before);
     wick_session_get_stats(wick_chat_session(chat->talk), &before);
     cli_echo_off();
     cli_answer answer = cli_answer_of(chat->has_tools);
-    size_t size;
-    const char *const prompt = wick_chat_prompt(chat->talk, &size);
-    cli_answer_begin(&answer, prompt, size);
-    const int code = stream(chat, &answer, &out);
+    const int code = stream(chat, &reading, &answer, &out);
+    if (!answer.has_begun) begin_answer(chat, &answer);
     cli_answer_end(&answer);
     if (answer.last_byte != '\n') putchar('\n');
     fflush(stdout);

@@ -9,6 +9,8 @@
 #include "engine.h"
 #include "interrupt.h"
 #include "json_out.h"
+#include "progress.h"
+#include "reading.h"
 #include "terminal.h"
 
 #include <errno.h>
@@ -92,20 +94,6 @@ static int step(const cli_generation *g, wick_event *event) {
                            : cli_report_step(g->session, g->device, cli_step_hint(status));
 }
 
-static int step_all(cli_generation *g) {
-    wick_event event = {0};
-    int code = CLI_OK;
-    while (code == CLI_OK && event.kind != WICK_EVENT_END) {
-        if (cli_interrupted()) return CLI_INTERRUPTED;
-        code = step(g, &event);
-        if (code != CLI_OK) return code;
-        if (event.kind == WICK_EVENT_PENDING) wick_pause(g->device);
-        code = put_event(g, &event);
-    }
-    g->reason = event.reason;
-    return code == CLI_OK && g->prints_ids ? put_text(g, "\n", 1) : code;
-}
-
 /* The end of it, if it is long. */
 static void put_prompt(cli_generation *g) {
     enum { MOST = 400 };
@@ -125,6 +113,37 @@ static void put_prompt(cli_generation *g) {
     fflush(stdout);
 }
 
+/* What stands before the text. Not before the prompt has been read: the line that shows how far
+ * that is would erase it. */
+static void begin_text(cli_generation *g) {
+    if (g->has_begun) return;
+    g->has_begun = true;
+    cli_progress_hide();
+    if (g->is_shown && g->wrap.has_styles && g->prompt != NULL) put_prompt(g);
+    if (!is_answer(g)) return;
+    size_t size;
+    const char *const prompt = wick_chat_prompt(g->chat, &size);
+    g->answer = cli_answer_of(false);
+    cli_answer_begin(&g->answer, prompt, size);
+}
+
+static int step_all(cli_generation *g) {
+    wick_event event = {0};
+    int code = CLI_OK;
+    cli_reading reading = cli_reading_begin(g->session, &(wick_session_stats){0});
+    while (code == CLI_OK && event.kind != WICK_EVENT_END) {
+        if (cli_interrupted()) return CLI_INTERRUPTED;
+        code = step(g, &event);
+        if (code != CLI_OK) return code;
+        if (event.kind == WICK_EVENT_PENDING) wick_pause(g->device);
+        if (cli_reading_take(&reading, &event)) continue;
+        begin_text(g);
+        code = put_event(g, &event);
+    }
+    g->reason = event.reason;
+    return code == CLI_OK && g->prints_ids ? put_text(g, "\n", 1) : code;
+}
+
 int cli_generate(cli_generation *g) {
     size_t n = 0;
     wick_session_tokens(g->session, &n);
@@ -133,15 +152,10 @@ int cli_generate(cli_generation *g) {
                          "give a text with -p");
     g->wrap = (cli_wrap){.out = stdout, .has_styles = cli_has_colors(STDOUT_FILENO)};
     if (cli_is_terminal(STDOUT_FILENO)) g->wrap.columns = cli_columns(STDOUT_FILENO);
-    if (g->is_shown && g->wrap.has_styles && g->prompt != NULL) put_prompt(g);
-    if (is_answer(g)) {
-        size_t size;
-        const char *const prompt = wick_chat_prompt(g->chat, &size);
-        g->answer = cli_answer_of(false);
-        cli_answer_begin(&g->answer, prompt, size);
-    }
     cli_echo_off();
     const int code = step_all(g);
+    if (code == CLI_FAILURE) g->prompt = NULL; /* nothing goes on from it */
+    begin_text(g);
     if (is_answer(g))
         cli_answer_end(&g->answer);
     else if (g->is_shown)

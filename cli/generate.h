@@ -14,6 +14,7 @@ typedef struct cli_generation {
     bool prints_ids;    /* instead of text */
     bool is_shown;      /* to a person, whose terminal the text must not steer */
     const char *prompt; /* what the text continues, shown dimmed before it; NULL: nothing is */
+    bool has_begun;     /* what stands before the text is written */
     wick_end_reason reason;
     char last_byte;    /* that was written */
     cli_wrap wrap;     /* where a text is shown, */

@@ -12,8 +12,9 @@ typedef struct cli_progress {
     bool is_terminal;
     double start, shown, marked; /* seconds: of the job, of the last line, of done_marked */
     uint64_t done_first, done_marked;
-    double rate;    /* units per second; 0: not known yet */
-    char last[256]; /* the text of the last line that was shown */
+    double part_seconds; /* that the last measured part took */
+    double rate;         /* units per second; 0: not known */
+    char last[256];      /* the text of the last line that was shown */
 } cli_progress;
 
 cli_progress cli_progress_begin(const char *what, const char *unit);

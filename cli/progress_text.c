@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The rate is that of all the time at first, then of the last seconds: an average that forgets. */
+/* The rate is that of all the time at first, then of the last seconds: an average that forgets.
+ * Work that comes in parts, such as 512 tokens every 3 seconds, is measured from part to part; only
+ * when none came for much longer than before there is no rate. */
 void cli_progress_measure(cli_progress *line, uint64_t done, double now) {
     static const double interval = 0.5, memory = 8;      /* seconds */
     if (line->marked == 0 || done < line->done_marked) { /* the first time, or it began again */
@@ -19,6 +21,10 @@ void cli_progress_measure(cli_progress *line, uint64_t done, double now) {
     }
     const double seconds = now - line->marked;
     if (seconds < interval) return;
+    const bool is_same = done == line->done_marked;
+    const double patience = 2 * line->part_seconds > memory ? 2 * line->part_seconds : memory;
+    if (is_same && (line->rate == 0 || seconds < patience)) return;
+    if (!is_same) line->part_seconds = seconds;
     const double rate = (double)(done - line->done_marked) / seconds;
     const double weight = line->rate > 0 && seconds < memory ? seconds / memory : 1;
     line->rate += weight * (rate - line->rate);

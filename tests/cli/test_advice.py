@@ -69,6 +69,9 @@ def test_nearest_words():
             (["run", "--ng", 3], "--ngl"), (["run", "--math", "exat"], "'exact'"),
             (["run", "--backend", "webgup"], "'webgpu'"), (["gguf", "splt"], "'split'"),
             (["quantize", MODEL, "x", "q4_km"], "Q4_K_M"), (["quantise"], "'quantize'"),
+            (["quantize", MODEL, "x", "q4km"], "mean Q4_K_M"),
+            (["quantize", MODEL, "x", "q4m"], "mean Q4_K_M"), (["run", "--cache", "q8"], "'q8_0'"),
+            (["run", "--cache", "Q4"], "'q4_0'"), (["serve", "--max_token"], "'--max-tokens'"),
             (["help", "perplexty"], "'perplexity'")]:
         fails(2, "did you mean", meant, arguments=arguments)
     done = wick("run", "--math", "zzzzzz")

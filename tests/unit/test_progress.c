@@ -73,6 +73,22 @@ static void test_rate(void **state) {
     assert_true(line.rate == 0); /* it began again */
 }
 
+/* What comes in parts has the rate of them, also while the next one is on its way. */
+static void test_parts(void **state) {
+    (void)state;
+    cli_progress line = {.what = "x"};
+    double now = 1;
+    cli_progress_measure(&line, 0, now);
+    for (uint64_t done = 0; done <= 2048; done += 512)
+        for (int i = 0; i < 10; i++, now += 0.5) {
+            cli_progress_measure(&line, done, now);
+            if (done == 0) assert_true(line.rate == 0);
+            if (done > 0) assert_true(line.rate > 101 && line.rate < 104); /* 512 in 5 s */
+        }
+    for (int i = 0; i < 40; i++, now += 0.5) cli_progress_measure(&line, 2048, now);
+    assert_true(line.rate == 0);
+}
+
 static void test_bars(void **state) {
     (void)state;
     assert_string_equal(cli_bar_of(0, 4).text, "    ");
@@ -89,10 +105,8 @@ static void test_bars(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_narrow),
-        cmocka_unit_test(test_rate),
-        cmocka_unit_test(test_bars),
+        cmocka_unit_test(test_figures), cmocka_unit_test(test_narrow), cmocka_unit_test(test_rate),
+        cmocka_unit_test(test_parts),   cmocka_unit_test(test_bars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
