@@ -19,7 +19,8 @@ static const struct {
 } uses[] = {
     {193, "1"},
     {299, "x.upper"},
-    {1699, "x.casefold()"},
+    {1699, "x.upper()"},
+    {2211, "x.casefold()"},
     {352, "x[40]"},
     {407, "x[10:50]"},
     {497, "x.startswith(x)"},

@@ -29,9 +29,10 @@ static wk_unicode_case case_of(wk_jletters how, uint32_t code, bool is_first, bo
 wick_status wk_jletters_of(wk_jinja *j, wk_jtext text, wk_jletters how, wk_jvalue *out) {
     wk_jbuilder made = wk_jbuilder_begin(j);
     bool follows_letter = false;
-    const bool asks = how == WK_J_TITLE_CASE || how == WK_J_SWAP_CASE; /* for the case it has */
-    const unsigned n_looks = asks ? 3 : how == WK_J_FOLD_CASE ? 2 : 1; /* into the tables */
-    WK_TRY(wk_jread(j, WK_J_STEP + n_looks * WK_J_CHAR * (uint64_t)text.size));
+    unsigned cost = 2;                                             /* of a character, as measured */
+    if (how == WK_J_TITLE_CASE || how == WK_J_SWAP_CASE) cost = 3; /* they ask for its case */
+    if (how == WK_J_FOLD_CASE) cost = 4;
+    WK_TRY(wk_jread(j, WK_J_STEP + cost * WK_J_CHAR * (uint64_t)text.size));
     for (size_t at = 0; at < text.size && made.status == WICK_OK;) {
         const size_t start = at;
         const bool is_data = text.origin != NULL && text.origin[at] != 0;
