@@ -28,13 +28,9 @@ static void count(cli_reading *r, const wick_event *event) {
 
 bool cli_reading_take(cli_reading *r, const wick_event *event) {
     const bool is_prompt = event->kind == WICK_EVENT_PROMPT;
+    r->is_over |= !is_prompt && event->kind != WICK_EVENT_PENDING &&
+                  event->kind != WICK_EVENT_LEFT_OUT; /* which comes before the prompt is read */
     if (r->is_over) return false;
-    r->is_over = !is_prompt && event->kind != WICK_EVENT_PENDING &&
-                 event->kind != WICK_EVENT_LEFT_OUT; /* which comes before the prompt is read */
-    if (r->is_over) {
-        cli_progress_clear(&r->line);
-        return false;
-    }
     if (is_prompt) count(r, event);
     if (r->line.is_terminal) cli_progress_show(&r->line, r->done, r->total);
     return true;

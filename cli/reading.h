@@ -18,7 +18,7 @@ typedef struct cli_reading {
 /* Once the prompt has been appended; before: the session's figures before that, zeros of a session
  * that was opened for this prompt. */
 cli_reading cli_reading_begin(const wick_session *session, const wick_session_stats *before);
-/* The event of a step. False: the prompt has been read, and the line is gone. */
+/* The event of a step. False: the prompt has been read; cli_progress_hide removes the line. */
 bool cli_reading_take(cli_reading *reading, const wick_event *event);
 
 #endif

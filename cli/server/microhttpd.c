@@ -377,6 +377,7 @@ static enum MHD_Result answer_call(cli_call *call) {
 
 /* ---- Requests ---- */
 
+/* The status that refuses the call before its body is read; 0: none. */
 static int refuse(const cli_call *call) {
     if (call->method == NULL || call->path == NULL) return MHD_HTTP_SERVICE_UNAVAILABLE;
     return cli_request_refuses(call->connection, &call->server->access, call->method, call->path,

@@ -24,6 +24,7 @@ before(async () => {
 after(() => server.close());
 
 const LEASE = 1000; // milliseconds
+const limit = { timeout: 120_000 }; // milliseconds, on machines that have much else to do
 const kinds = {
   "worker": (disk) => new OpfsStorage(new FakeDirectory(disk, true)),
   "page": (disk) => new OpfsStorage(new FakeDirectory(disk, false)),
@@ -63,7 +64,7 @@ describe("scenarios", { concurrency: true }, () => {
       if (!["worker", "late"].includes(kind) && !ofStorage(scenario)) continue;
       if (needs === "nothing" && kind !== "worker") continue; // the same everywhere
       if (needs === "exhaust" && kind === "memory") continue; // which has no quota
-      it(name, { timeout: 120_000 }, async () => run(await makeEnvironment(kind)));
+      it(name, limit, async () => run(await makeEnvironment(kind)));
     }
   });
 });
@@ -237,7 +238,7 @@ async function loads(url, options, expected = fileBytes(300000)) {
   }
 }
 
-test("a failure to read under the lock gives the lock back", { timeout: 120_000 }, async (t) => {
+test("a failure to read under the lock gives the lock back", limit, async (t) => {
   const { storage, cache, url } = await makeFailing(t, "lock");
   let reads = 0;
   storage.isNext = (operation) => operation === "read" && ++reads > 2; // two slots before the lock
@@ -245,7 +246,7 @@ test("a failure to read under the lock gives the lock back", { timeout: 120_000 
   await loads(url, { cache });
 });
 
-test("a failure to remove an old file gives the lock back", { timeout: 120_000 }, async (t) => {
+test("a failure to remove an old file gives the lock back", limit, async (t) => {
   const { storage, cache, url } = await makeFailing(t, "remove");
   await loads(url, { cache });
   storage.isNext = (operation) => operation === "remove";
@@ -254,7 +255,7 @@ test("a failure to remove an old file gives the lock back", { timeout: 120_000 }
   await loads(url, { cache });
 });
 
-test("a manifest that cannot be stored at the end fails the load", { timeout: 120_000 },
+test("a manifest that cannot be stored at the end fails the load", limit,
      async (t) => {
   const { storage, cache, url, requests } = await makeFailing(t, "manifest");
   storage.isNext = (operation, file, bytes) => operation === "write" && file.startsWith("manifest")
@@ -266,7 +267,7 @@ test("a manifest that cannot be stored at the end fails the load", { timeout: 12
 });
 
 test("a file that came whole, but was not finished, is still compared with the server's",
-     { timeout: 120_000 }, async (t) => {
+     limit, async (t) => {
   for (const [id, query, seed] of [["same", "", 1], ["changed", "change=2", 1001]]) {
     const { cache, url, requests } = await makeFailing(t, id, query);
     const stop = new AbortController(), { signal } = stop;
@@ -279,7 +280,7 @@ test("a file that came whole, but was not finished, is still compared with the s
   }
 });
 
-test("what another tab has replaced meanwhile is not removed", { timeout: 120_000 }, async (t) => {
+test("what another tab has replaced meanwhile is not removed", limit, async (t) => {
   const { cache, url, requests } = await makeFailing(t, "replaced", "change=2");
   const changed = fileBytes(300000, 1001);
   await loads(url, { cache });
@@ -296,7 +297,7 @@ test("what another tab has replaced meanwhile is not removed", { timeout: 120_00
   assert.equal(await requests(), nRequests);
 });
 
-test("a read that meets the end of its download tells why that ended", { timeout: 120_000 },
+test("a read that meets the end of its download tells why that ended", limit,
      async (t) => {
   const { storage, cache, url, requests } =
     await makeFailing(t, "meets", "change=2&hold=190000&cuts=200000");
@@ -322,7 +323,7 @@ test("a read that meets the end of its download tells why that ended", { timeout
   assert.equal(await requests(), 2);
 });
 
-test("a file that another tab deletes or replaces under a reader", { timeout: 120_000 }, async () => {
+test("a file that another tab deletes or replaces under a reader", limit, async () => {
   const { storage, openCache } = await makeEnvironment("worker");
   const cache = await openCache(), { signal } = new AbortController();
   const old = fileBytes(300000), changed = fileBytes(300000, 1001);
@@ -346,7 +347,7 @@ test("a file that another tab deletes or replaces under a reader", { timeout: 12
 });
 
 test("what comes behind a stored beginning is compared where the ETag is hidden by now",
-     { timeout: 120_000 }, async (t) => {
+     limit, async (t) => {
   const { cache, url } = await makeFailing(t, "hides", "change=2&hold=190000");
   const source = await openSource(url, { cache });
   await source.read(0, 100000, new AbortController().signal);
@@ -361,7 +362,7 @@ test("what comes behind a stored beginning is compared where the ETag is hidden 
   await loads(url, { cache, fetch: hiding }, fileBytes(300000, 1001));
 });
 
-test("two tabs that find a file outdated both load the new one", { timeout: 120_000 }, async (t) => {
+test("two tabs that find a file outdated both load the new one", limit, async (t) => {
   const { storage, cache, url, requests } = await makeFailing(t, "outdated", "change=2");
   await loads(url, { cache });
   storage.remove = async (folder) => {
@@ -373,7 +374,7 @@ test("two tabs that find a file outdated both load the new one", { timeout: 120_
   assert.equal(await requests(), 2);
 });
 
-test("closing waits for a part that is fetched again and no longer needed", { timeout: 120_000 },
+test("closing waits for a part that is fetched again and no longer needed", limit,
      async () => {
   const { storage, openCache, damage } = await makeEnvironment("page");
   const cache = await openCache(), { signal } = new AbortController();
@@ -403,7 +404,7 @@ test("closing waits for a part that is fetched again and no longer needed", { ti
   assert.deepEqual((await storage.folders()).filter((folder) => folder !== "locks"), []);
 });
 
-test("closing a split model ends an opening that a silent server holds up", { timeout: 120_000 },
+test("closing a split model ends an opening that a silent server holds up", limit,
      async (t) => {
   const { cache, url } = await makeFailing(t, "first");
   const size = 1600000, second = `${server.base}/model.gguf?id=second&size=${size}`;
@@ -420,7 +421,7 @@ test("closing a split model ends an opening that a silent server holds up", { ti
   assert.equal(await cache.delete(second), false);
 });
 
-test("a reader that stops leaves the opening to the next one", { timeout: 120_000 }, async (t) => {
+test("a reader that stops leaves the opening to the next one", limit, async (t) => {
   const { cache, url } = await makeFailing(t, "stops");
   const size = 1600000, second = `${server.base}/model.gguf?id=next&size=${size}`;
   t.after(() => cache.delete(second));
@@ -434,14 +435,14 @@ test("a reader that stops leaves the opening to the next one", { timeout: 120_00
   for (const source of sources) await source.close();
 });
 
-test("a fetch that ignores its signal holds up no file that is there", { timeout: 120_000 },
+test("a fetch that ignores its signal holds up no file that is there", limit,
      async (t) => {
   const { cache, url } = await makeFailing(t, "deaf");
   await loads(url, { cache });
   await loads(url, { cache, fetch: () => new Promise(() => undefined) });
 });
 
-test("an answer that ends before its first byte is no empty file", { timeout: 120_000 }, async () => {
+test("an answer that ends before its first byte is no empty file", limit, async () => {
   const url = `${server.base}/model.gguf?id=first-byte&size=300000`;
   let asked = 0;
   const early = async (...request) => {
@@ -452,7 +453,7 @@ test("an answer that ends before its first byte is no empty file", { timeout: 12
   assert.equal(asked, 2);
 });
 
-test("a piece of a stream that does not arrive fails the stream", { timeout: 120_000 }, async () => {
+test("a piece of a stream that does not arrive fails the stream", limit, async () => {
   const { port1, port2 } = new MessageChannel();
   const reader = receiveStream(port1).getReader();
   const read = reader.read();
