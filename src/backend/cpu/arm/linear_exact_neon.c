@@ -1,6 +1,7 @@
 /* arm/linear_exact_neon.c: linear in float32 for NEON. */
 #include "backend/cpu/arm/linear_simd_neon.h"
 
+#define EXACT_UNPACK unpack_quants
 #include "backend/cpu/simd/linear_exact.h"
 
 #define KERNEL(layout, type) EXACT_KERNEL(type, neon)

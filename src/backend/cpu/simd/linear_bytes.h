@@ -12,6 +12,7 @@
  *   w16_float(sum)
  *   w16_dot(sum, unit, x, is_wide)
  *                               sum + unit . x by rows, x being a word of values
+ *   PANEL_IS_EXACT              (linear_panel.h)
  *   WIDE_BIAS                   128, or 0 where w16_dot takes that off wide quants itself
  *   FAST_PAIRS                  whether dot products of small quants add up in 16 bits first:
  *   w16_dot_pairs(sum, unit, x) sum + unit . x, which are two sums of 16 bits in each word, one of
@@ -19,8 +20,6 @@
  *   w16_of_pairs(sum)           both together */
 #ifndef WK_SIMD_LINEAR_BYTES_H
 #define WK_SIMD_LINEAR_BYTES_H
-
-enum { PANEL_IS_EXACT = 0 };
 
 /* More with pairs, and quants of later groups would lie on the stack. */
 enum { UNROLLED_GROUPS = FAST_PAIRS || FAST_SHARES ? 1 : 4 };

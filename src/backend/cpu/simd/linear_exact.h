@@ -6,7 +6,9 @@
  * columns nor the split among threads nor the register width changes a bit of it.
  *
  * One column (decode) reads the weights once and computes as it unpacks. More columns of a group
- * are packed to tiles first, and the weights are unpacked once for all of them. */
+ * are packed to tiles first, and the weights are unpacked once for all of them.
+ *
+ * The including file defines EXACT_UNPACK: unpack_quants, or what does the same with less code. */
 #ifndef WK_SIMD_LINEAR_EXACT_H
 #define WK_SIMD_LINEAR_EXACT_H
 
@@ -218,13 +220,13 @@ WK_INLINE void unpack_half(const wk_layout layout, const open_block *block, cons
 }
 
 /* Elements [first, first + len) of k of one panel as floats [len][16]. */
-WK_INLINE_FORM void unpack_span(const wk_layout layout, const uint8_t *panel, int64_t first,
-                                int64_t len, float *w) {
-    if (is_of_floats(layout)) {
-        for (int64_t i = first; i < first + len; i++, w += WK_PANEL_ROWS)
-            v16_store(w, float_weight(layout, panel, i));
-        return;
-    }
+WK_INLINE_FORM void unpack_floats(const wk_layout layout, const uint8_t *panel, int64_t first,
+                                  int64_t len, float *w) {
+    for (int64_t i = first; i < first + len; i++, w += WK_PANEL_ROWS)
+        v16_store(w, float_weight(layout, panel, i));
+}
+WK_INLINE_FORM void unpack_quants(const wk_layout layout, const uint8_t *panel, int64_t first,
+                                  int64_t len, float *w) {
     for (int64_t i = first; i < first + len; i += BLOCK, w += BLOCK * WK_PANEL_ROWS) {
         const open_block block = block_open(layout, panel, i / BLOCK);
         unpack_half(layout, &block, 0, w);
@@ -380,12 +382,12 @@ static void exact_run(const wk_cpu_run *run, const exact_type *type, int phase, 
     }
 }
 
-#define EXACT_RUN(layout, name)                                                                    \
+#define EXACT_RUN(layout, name, unpack)                                                            \
     static bool accepts_##name(const wk_op *op) {                                                  \
         return linear_accepts(op, WK_LAYOUT_PANEL_##layout);                                       \
     }                                                                                              \
     static void unpack_##name(const uint8_t *panel, int64_t first, int64_t len, float *w) {        \
-        unpack_span(WK_LAYOUT_PANEL_##layout, panel, first, len, w);                               \
+        unpack(WK_LAYOUT_PANEL_##layout, panel, first, len, w);                                    \
     }                                                                                              \
     static void column_##name(const linear_operands *a, int64_t begin, int64_t end) {              \
         run_column(a, WK_LAYOUT_PANEL_##layout, NULL, NULL, begin, end);                           \
@@ -398,11 +400,13 @@ static void exact_run(const wk_cpu_run *run, const exact_type *type, int phase, 
         };                                                                                         \
         exact_run(run, &type, phase, begin, end);                                                  \
     }
-EXACT_RUN(F32, f32)
-EXACT_RUN(F16, f16)
-EXACT_RUN(BF16, bf16)
-WK_PANEL_FORMATS(EXACT_RUN)
+#define EXACT_RUN_QUANTS(layout, name) EXACT_RUN(layout, name, EXACT_UNPACK)
+EXACT_RUN(F32, f32, unpack_floats)
+EXACT_RUN(F16, f16, unpack_floats)
+EXACT_RUN(BF16, bf16, unpack_floats)
+WK_PANEL_FORMATS(EXACT_RUN_QUANTS)
 #undef EXACT_RUN
+#undef EXACT_RUN_QUANTS
 
 /* The kernels of a type; isa: the suffix of their names. */
 #define EXACT_KERNEL_OF(opcode, operation, type, isa)                                              \

@@ -233,6 +233,9 @@ static void run_shared(const linear_operands *a, wk_layout layout, const fast_gr
  * function, and 5 s for these. */
 typedef void fast_tiles(const linear_operands *a, const fast_group *g, const fast_columns *columns);
 
+/* Blocks [first, first + n) of a panel. */
+typedef void unpack_blocks_fn(const uint8_t *panel, int64_t first, int64_t n, unpacked_block *to);
+
 /* The functions of a layout. With FAST_SHARES one and unpack are all there is. */
 typedef struct fast_form {
     wk_layout layout;
@@ -240,7 +243,7 @@ typedef struct fast_form {
     fast_tiles *streams; /* 1 column by FAST_PANELS panels */
     fast_tiles *half;    /* FAST_COLUMNS / 2 columns by 1 panel; with FAST_HOLDS 2 to all by 2 */
     fast_tiles *full;    /* FAST_COLUMNS columns by 1 panel, unpacked where has_unpacked */
-    void (*unpack)(const fast_group *g, int64_t panel_bytes, unpacked_block *to);
+    unpack_blocks_fn *unpack;
 } fast_form;
 
 static void run_columns(const linear_operands *a, const fast_form *form, const fast_group *g,
@@ -267,13 +270,11 @@ static void run_group(const linear_operands *a, const fast_form *form, const fas
     }
 }
 
-WK_INLINE_FORM void unpack_panels(const wk_layout layout, const fast_group *g, int64_t panel_bytes,
-                                  unpacked_block *to) {
-    for (int64_t p = 0; p < g->end - g->begin; p++) {
-        for (int64_t b = 0; b < g->n_blocks; b++) {
-            const panel_block block = block_find(layout, g->panels + p * panel_bytes, b);
-            unpack_block(layout, &block, to++);
-        }
+WK_INLINE_FORM void unpack_blocks(const wk_layout layout, const uint8_t *panel, int64_t first,
+                                  int64_t n, unpacked_block *to) {
+    for (int64_t b = first; b < first + n; b++) {
+        const panel_block block = block_find(layout, panel, b);
+        unpack_block(layout, &block, to++);
     }
 }
 
@@ -288,7 +289,7 @@ static int64_t group_panels(const wk_layout layout, int64_t m, int64_t k) {
 
 /* Panels [begin, end) by the rows of one weight. */
 static void run_panels(const linear_operands *a, const fast_form *form, int64_t begin, int64_t end,
-                       const fast_packed *packed, void *unpacked) {
+                       const fast_packed *packed, unpacked_block *unpacked) {
     assert(a->k % QUANT_BLOCK == 0 && (unpacked || !has_unpacked(form->layout, a->m)));
     const int64_t step = group_panels(form->layout, a->m, a->k);
     for (int64_t at = begin; at < end; at += step) {
@@ -299,7 +300,8 @@ static void run_panels(const linear_operands *a, const fast_form *form, int64_t 
             .unpacked = unpacked,
             .n_blocks = a->k / QUANT_BLOCK,
         };
-        if (has_unpacked(form->layout, a->m)) form->unpack(&g, a->panel_bytes, unpacked);
+        for (int64_t p = 0; has_unpacked(form->layout, a->m) && p < g.end - g.begin; p++)
+            form->unpack(g.panels + p * a->panel_bytes, 0, g.n_blocks, unpacked + p * g.n_blocks);
         run_group(a, form, &g, packed);
     }
 }
@@ -340,8 +342,9 @@ static void run_range(const wk_cpu_run *run, const fast_form *form, int phase, i
     FAST_TILES(dtype, type, half, FAST_HOLDS ? 2 : 1, FAST_COLUMNS / 2, false)                     \
     FAST_TILES(dtype, type, full, FAST_HOLDS ? 2 : 1, FAST_COLUMNS,                                \
                is_slow(WK_LAYOUT_PANEL_##dtype))                                                   \
-    static void unpack_##type(const fast_group *g, int64_t panel_bytes, unpacked_block *to) {      \
-        unpack_panels(WK_LAYOUT_PANEL_##dtype, g, panel_bytes, to);                                \
+    static void unpack_##type(const uint8_t *panel, int64_t first, int64_t n,                      \
+                              unpacked_block *to) {                                                \
+        unpack_blocks(WK_LAYOUT_PANEL_##dtype, panel, first, n, to);                               \
     }                                                                                              \
     static bool accepts_##type(const wk_op *op) {                                                  \
         return linear_accepts(op, WK_LAYOUT_PANEL_##dtype);                                        \

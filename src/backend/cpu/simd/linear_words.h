@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum { FAST_PLANES = 2, FAST_SHARES = 0 };
+enum { FAST_PLANES = 2, FAST_SHARES = 0, PANEL_IS_EXACT = 0 };
 
 typedef int8_t fast_value;
 

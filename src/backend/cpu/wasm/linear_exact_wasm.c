@@ -1,6 +1,7 @@
 /* wasm/linear_exact_wasm.c: linear in float32 for WebAssembly's SIMD. */
 #include "backend/cpu/wasm/linear_simd_wasm.h"
 
+#define EXACT_UNPACK wk_linear_floats_wasm
 #include "backend/cpu/simd/linear_exact.h"
 
 #define KERNEL(layout, type) EXACT_KERNEL(type, wasm)

@@ -14,6 +14,7 @@ enum {
     FAST_PLANES = 1,
     FAST_SHARES = 1,
     WIDE_BIAS = 128,
+    PANEL_IS_EXACT = 1, /* wk_linear_floats_wasm */
 };
 
 typedef struct w16 {
@@ -59,3 +60,47 @@ WK_INLINE w16 w16_dot(w16 sum, b64 unit, w16 x, const bool is_wide) {
 #define KERNEL(layout, type) FAST_KERNEL(type, wasm, SIMD_NEEDS)
 FAST_FORMATS(KERNEL)
 #undef KERNEL
+
+static unpack_blocks_fn *unpack_of(wk_layout layout) {
+    switch (layout) {
+#define UNPACK(dtype, type)                                                                        \
+    case WK_LAYOUT_PANEL_##dtype: return unpack_##type;
+        FAST_FORMATS(UNPACK)
+#undef UNPACK
+    default: return NULL;
+    }
+}
+
+/* Half a block, elements of four units: floats [16][16]. */
+WK_INLINE void floats_of_half(const unpacked_block *block, int half, int part, float bias,
+                              bool has_minimum, float *w) {
+    const v16 step = block->step[part], addend = block->addend[part];
+    for (int i = 0; i < GROUPS / 2; i++) {
+        for (int e = 0; e < 4; e++, w += WK_PANEL_ROWS) { /* fast_place */
+            const b64 unit = block->units[half * UNITS / 2 + 2 * i + (e & 1)];
+            w16 word;
+            for (int p = 0; p < SIMD_PARTS; p++)
+                word.part[p] = e < 2 ? wasm_v128_and(unit.part[p], wasm_i32x4_splat(0xFFFF))
+                                     : wasm_u32x4_shr(unit.part[p], 16);
+            const v16 q = v16_sub(w16_float(word), v16_set(bias));
+            v16_store(w, has_minimum ? v16_fma(q, step, addend) : v16_mul(q, step));
+        }
+    }
+}
+
+void wk_linear_floats_wasm(wk_layout layout, const uint8_t *panel, int64_t first, int64_t len,
+                           float *w) {
+    unpack_blocks_fn *const unpack = unpack_of(layout);
+    const float bias = (float)wk_panel_get(layout)->bias;
+    for (int64_t i = first; i < first + len; i += QUANT_BLOCK) {
+        unpacked_block block;
+        unpack(panel, i / QUANT_BLOCK, 1, &block);
+        for (int half = 0; half < 2; half++, w += QUANT_BLOCK / 2 * WK_PANEL_ROWS) {
+            const int part = block_parts(layout) == 1 ? 0 : half;
+            if (wk_panel_has_minimum(layout))
+                floats_of_half(&block, half, part, bias, true, w);
+            else
+                floats_of_half(&block, half, part, bias, false, w);
+        }
+    }
+}

@@ -3,6 +3,12 @@
 #define WK_WASM_LINEAR_SIMD_WASM_H
 
 #include "backend/cpu/wasm/simd_wasm.h"
+#include "quant/panel.h"
+
+/* Elements [first, first + len) of k of a panel of quants, in whole blocks, as floats [len][16]: of
+ * any type, by what linear_fast_wasm.c has for each. */
+void wk_linear_floats_wasm(wk_layout layout, const uint8_t *panel, int64_t first, int64_t len,
+                           float *w);
 
 WK_INLINE void b64_store(uint8_t *p, b64 a) {
     for (int i = 0; i < SIMD_PARTS; i++) wasm_v128_store(p + 16 * i, a.part[i]);
