@@ -82,7 +82,8 @@ static void check_slices(int n_threads, int64_t n_items, int64_t grain, int64_t 
     }
     for (int64_t j = 0; j < MAX_ITEMS; j++) assert_int_equal(c.done[j], j < n_items);
     assert_true(n_calls <= (n_items - 1) / grain + 1);
-    if (most == 1 && n_items > grain * n_threads) assert_true(n_calls > 1);
+    /* Other threads may do all of it before the caller begins. */
+    if (most == 1 && n_items > grain && n_threads == 1) assert_true(n_calls > 1);
     assert_int_equal(atomic_load(&c.n_bad), 0);
     wk_pool_free(pool);
     assert_true(checked_heap_is_clean(&checked));
