@@ -22,7 +22,7 @@ extern "C" {
 
 WICK_API wick_tensor *wick_zeros(wick_device *device, wick_dtype dtype, wick_shape shape);
 WICK_API wick_tensor *wick_ones(wick_device *device, wick_dtype dtype, wick_shape shape);
-/* value is rounded to dtype. */
+/* value is rounded to dtype; integers are cut to whole numbers and to what dtype holds. */
 WICK_API wick_tensor *wick_full(wick_device *device, wick_dtype dtype, wick_shape shape,
                                 double value);
 /* start, start + step, ... while below end (above, for a negative step). WICK_ERR_VALUE: step is 0

@@ -1,4 +1,5 @@
-/* ops/activation.c: activations that are made of other functions. */
+/* ops/activation.c: activations that are made of other functions. What affine adds is -0 where it
+ * adds nothing, so that -0 stays as it is. */
 #include <wick/ops.h>
 
 #include "ops/operand.h"
@@ -20,7 +21,7 @@ wick_tensor *wick_selu(wick_tensor *x) {
     wick_scope scope;
     if (!begin("selu", x, &scope)) return NULL;
     wick_tensor *const curve = wick_elu(wk_widened(x), 1.6732632423543772848170429916717);
-    return end(scope, x, wick_affine(curve, 1.0507009873554804934193349852946, 0));
+    return end(scope, x, wick_affine(curve, 1.0507009873554804934193349852946, -0.0));
 }
 
 wick_tensor *wick_celu(wick_tensor *x, double alpha) {
@@ -35,7 +36,8 @@ wick_tensor *wick_celu(wick_tensor *x, double alpha) {
     wick_tensor *const is_above = wick_gt(wide, zero);
     wick_tensor *const below =
         wick_where(is_above, zero, wide); /* e^x of the others may overflow */
-    wick_tensor *const curve = wick_affine(wick_expm1(wick_affine(below, 1 / alpha, 0)), alpha, 0);
+    wick_tensor *const curve =
+        wick_affine(wick_expm1(wick_affine(below, 1 / alpha, -0.0)), alpha, -0.0);
     return end(scope, x, wick_where(is_above, wide, curve));
 }
 

@@ -7,7 +7,7 @@
 
 #include <wick/ops.h>
 
-#include <float.h>
+#include <math.h>
 
 /* --- Checks --- */
 
@@ -136,8 +136,7 @@ wick_tensor *wk_root(wick_tensor *s, double p) {
 
 wick_tensor *wk_norm_along(wick_tensor *x, int dim, double eps) {
     wick_tensor *const norm = wk_root(wick_sum(wick_sqr(x), 1, &dim, true), 2);
-    return norm ? wick_clamp(norm, eps, norm->view.dtype == WICK_F64 ? DBL_MAX : (double)FLT_MAX)
-                : NULL;
+    return wick_clamp(norm, eps, (double)INFINITY);
 }
 
 wick_tensor *wk_host_floats(wick_device *device, wick_dtype dtype, int64_t n, const double *data) {

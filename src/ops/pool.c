@@ -1,6 +1,7 @@
 /* ops/pool.c: pooling of the last dims, as that of images. */
 #include <wick/nn.h>
 
+#include "core/dtype.h"
 #include "ops/compose.h"
 #include "ops/windows.h"
 
@@ -147,6 +148,15 @@ static wick_tensor *make_places(const pool *p, wick_device *device) {
     return places;
 }
 
+/* Which element of each window is the largest: NaN where any is, which wick_argmax leaves out. */
+static wick_tensor *largest_of(wick_tensor *windows) {
+    wick_tensor *const largest = wick_argmax(windows, -1, true);
+    if (!windows || !wk_dtype_is_float(windows->view.dtype)) return largest;
+    wick_tensor *const is_nan = wick_is_nan(windows);
+    return wick_where(wick_max(is_nan, 1, (const int[]){-1}, true), wick_argmax(is_nan, -1, true),
+                      largest);
+}
+
 /* The largest elements of the windows of x, and the places of these. */
 static wick_tensor *largest_with_places(const pool *p, wick_tensor *x, wick_tensor **places) {
     wick_tensor *y = wk_padded(as_images(x, p->n), WK_WINDOW_RANK - p->n, p->n, p->padding,
@@ -156,7 +166,7 @@ static wick_tensor *largest_with_places(const pool *p, wick_tensor *x, wick_tens
     wick_tensor *at = wick_expand(make_places(p, x->device), wk_tensor_shape_of(y));
     for (int i = DIMS - 1; i >= DIMS - p->n; i--) {
         wick_tensor *const windows = wk_window_view(y, &w, i);
-        wick_tensor *const chosen = wick_argmax(windows, -1, true);
+        wick_tensor *const chosen = largest_of(windows);
         at = wick_squeeze(wick_take_along_dim(wk_window_view(at, &w, i), -1, chosen), -1);
         y = wick_max(windows, 1, (const int[]){-1}, false);
     }

@@ -29,17 +29,20 @@ static wick_tensor *indicator(wick_tensor *mask, const wick_tensor *like) {
 
 /* --- Unary --- */
 
+/* A number as x has them. */
+static wick_tensor *scalar_like(const wick_tensor *x, double value) {
+    return x ? wick_full(x->device, x->view.dtype, WICK_SCALAR, value) : NULL;
+}
+
 static wick_tensor *above(wick_tensor *x, double bound) {
-    return x ? indicator(wick_gt(x, wick_full(x->device, x->view.dtype, WICK_SCALAR, bound)), x)
-             : NULL;
+    return x ? indicator(wick_gt(x, scalar_like(x, bound)), x) : NULL;
 }
 
 /* 1 between a and b; at them, where there is no gradient, 0. */
 static wick_tensor *within(wick_tensor *x, double a, double b) {
     if (!x) return NULL;
-    wick_tensor *const low = wick_full(x->device, x->view.dtype, WICK_SCALAR, a);
-    wick_tensor *const high = wick_full(x->device, x->view.dtype, WICK_SCALAR, b);
-    return indicator(wick_minimum(wick_gt(x, low), wick_lt(x, high)), x);
+    wick_tensor *const is_above = wick_gt(x, scalar_like(x, a));
+    return indicator(wick_minimum(is_above, wick_lt(x, scalar_like(x, b))), x);
 }
 
 /* 1 - x^2. */
@@ -76,25 +79,23 @@ static wick_tensor *slope_of_mish(wick_tensor *x) {
 
 /* 0 up to -3, 1 from 3 on, between them (2 x + 3) / 6. */
 static wick_tensor *slope_of_hard_swish(wick_tensor *x) {
-    if (!x) return NULL;
-    wick_tensor *const inner = wick_mul(wick_affine(x, 2.0 / 6, 0.5), within(x, -3, 3));
-    wick_tensor *const three = wick_full(x->device, x->view.dtype, WICK_SCALAR, 3);
-    return wick_add(inner, indicator(wick_ge(x, three), x));
+    wick_tensor *const zero = scalar_like(x, 0), *const one = scalar_like(x, 1);
+    wick_tensor *const inner = wick_affine(x, 2.0 / 6, 0.5);
+    return wick_where(wick_ge(x, scalar_like(x, 3)), one,
+                      wick_where(wick_le(x, scalar_like(x, -3)), zero, inner));
 }
 
 /* Below 0 `below`, else 1. */
 static wick_tensor *or_one(wick_tensor *x, wick_tensor *below) {
-    wick_tensor *const zero = x ? wick_zeros(x->device, x->view.dtype, WICK_SCALAR) : NULL;
-    wick_tensor *const one = x ? wick_ones(x->device, x->view.dtype, WICK_SCALAR) : NULL;
-    return wick_where(wick_gt(x, zero), one, below);
+    return wick_where(wick_gt(x, scalar_like(x, 0)), scalar_like(x, 1), below);
 }
 
 static wick_tensor *slope_of_elu(wick_tensor *x, double alpha) {
-    return or_one(x, wick_affine(wick_exp(wick_minimum(x, wick_affine(x, 0, 0))), alpha, 0));
+    return or_one(x, wick_affine(wick_exp(wick_minimum(x, scalar_like(x, 0))), alpha, 0));
 }
 
 static wick_tensor *slope_of_leaky(wick_tensor *x, double slope) {
-    return or_one(x, x ? wick_full(x->device, x->view.dtype, WICK_SCALAR, slope) : NULL);
+    return or_one(x, scalar_like(x, slope));
 }
 
 /* Of x alone. */
@@ -191,13 +192,11 @@ static void give_shares(const wk_back *b, wick_tensor *of_a, wick_tensor *of_b) 
     if (wk_back_wants(b, 1)) wk_back_give(b, 1, wick_mul(b->g, of_b));
 }
 
-static wick_tensor *is_zero(wick_tensor *x) {
-    return x ? wick_eq(x, wick_zeros(x->device, x->view.dtype, WICK_SCALAR)) : NULL;
-}
+static wick_tensor *is_zero(wick_tensor *x) { return wick_eq(x, scalar_like(x, 0)); }
 
 /* y, but 0 where the mask is not 0. */
 static wick_tensor *zero_where(wick_tensor *mask, wick_tensor *y) {
-    return y ? wick_where(mask, wick_zeros(y->device, y->view.dtype, WICK_SCALAR), y) : NULL;
+    return wick_where(mask, scalar_like(y, 0), y);
 }
 
 /* x^y: y x^(y - 1), 0 where y is, and x^y log(x), 0 where x is and y is not negative. */
@@ -213,11 +212,12 @@ static void grad_pow(const wk_back *b) {
     wk_back_give(b, 1, zero_where(is_flat, wick_mul(b->g, slope)));
 }
 
-/* The larger (smaller) one has it all, equal ones a half each. */
+/* The larger (smaller) one has it all, as has the one that is NaN; equal ones a half each. */
 static void grad_extreme(const wk_back *b, bool is_largest) {
     wick_tensor *const x = wk_back_source(b, 0), *const y = wk_back_source(b, 1);
     if (!x || !y) return;
-    wick_tensor *const is_x = indicator(is_largest ? wick_gt(x, y) : wick_lt(x, y), x);
+    wick_tensor *const is_beyond = is_largest ? wick_gt(x, y) : wick_lt(x, y);
+    wick_tensor *const is_x = indicator(wick_maximum(is_beyond, wick_is_nan(x)), x);
     wick_tensor *const is_both = indicator(wick_eq(x, y), x);
     wick_tensor *const share = wick_add(is_x, wick_affine(is_both, 0.5, 0));
     give_shares(b, share, wick_affine(share, -1, 1));
@@ -227,16 +227,19 @@ static void grad_extreme(const wk_back *b, bool is_largest) {
 static void grad_rest(const wk_back *b, bool is_floor) {
     wk_back_give(b, 0, b->g);
     if (!wk_back_wants(b, 1)) return;
-    wick_tensor *const ratio = wick_div(wk_back_source(b, 0), wk_back_source(b, 1));
-    wk_back_give(b, 1, wick_neg(wick_mul(b->g, is_floor ? wick_floor(ratio) : wick_trunc(ratio))));
+    wick_tensor *const x = wk_back_source(b, 0), *const y = wk_back_source(b, 1);
+    wick_tensor *const times = is_floor ? wick_floor_divide(x, y) : wick_trunc(wick_div(x, y));
+    wk_back_give(b, 1, wick_neg(wick_mul(b->g, times)));
 }
 
-/* Of the angle of the point (b, a): b / (a^2 + b^2) and -a / (a^2 + b^2), 0 at (0, 0). */
+/* Of the angle of the point (b, a): b / (a^2 + b^2) and -a / (a^2 + b^2), 0 at (0, 0). The squares
+ * might overflow, or be 0. */
 static void grad_angle(const wk_back *b) {
     wick_tensor *const x = wk_back_source(b, 0), *const y = wk_back_source(b, 1);
-    wick_tensor *const square = wick_add(wick_sqr(x), wick_sqr(y));
-    give_shares(b, zero_where(is_zero(square), wick_div(y, square)),
-                zero_where(is_zero(square), wick_neg(wick_div(x, square))));
+    wick_tensor *const length = wick_hypot(x, y), *const is_flat = is_zero(length);
+    wick_tensor *const of_x = wick_div(wick_div(y, length), length);
+    wick_tensor *const of_y = wick_div(wick_div(x, length), length);
+    give_shares(b, zero_where(is_flat, of_x), zero_where(is_flat, wick_neg(of_y)));
 }
 
 /* a and b over the length, whose square may overflow. */
@@ -256,10 +259,11 @@ static void grad_product(const wk_back *b) {
     give_shares(b, y, x);
 }
 
+/* 1 / y and -x / y^2, whose square might overflow, or be 0. */
 static void grad_quotient(const wk_back *b) {
-    wick_tensor *const share = wick_recip(wk_back_source(b, 1));
+    wick_tensor *const y = wk_back_source(b, 1);
     wick_tensor *const x = operand_if(b, wk_back_wants(b, 1), 0);
-    give_shares(b, share, x ? wick_neg(wick_mul(x, wick_sqr(share))) : NULL);
+    give_shares(b, wick_recip(y), x ? wick_neg(wick_div(wick_div(x, y), y)) : NULL);
 }
 
 /* The sign of the result is that of the second operand. */

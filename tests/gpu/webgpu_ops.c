@@ -475,6 +475,23 @@ static void slices_of_wide_indices_are_the_cpus(void **state) {
     }
 }
 
+/* Whose squares overflow, and whose distances from their mean do not. */
+static void variances_of_large_numbers(void **state) {
+    static const float large[] = {2e19F, 2e19F, 2e19F}, far[] = {1e30F, 1};
+    (void)state;
+    wick_device *const gpu = open_device(&manners[0], true);
+    const wick_scope scope = wick_scope_begin(gpu);
+    wick_tensor *const same =
+        wick_tensor_from_data(gpu, WICK_F32, WICK_SHAPE(3), large, sizeof large);
+    wick_tensor *const apart = wick_tensor_from_data(gpu, WICK_F32, WICK_SHAPE(2), far, sizeof far);
+    double of_same = 1, of_apart = 0;
+    assert_int_equal(wick_read_scalar(wick_var(same, 0, NULL, false, 0), &of_same), WICK_OK);
+    assert_int_equal(wick_read_scalar(wick_var(apart, 0, NULL, false, 0), &of_apart), WICK_OK);
+    assert_true(of_same == 0 && isinf(of_apart));
+    wick_scope_end(scope);
+    wick_device_close(gpu);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(uniform_numbers_are_the_cpus),
     cmocka_unit_test(normal_numbers_are_nearly_the_cpus),
@@ -488,6 +505,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(chains_are_their_operations),
     cmocka_unit_test(chains_of_integers_are_the_cpus),
     cmocka_unit_test(slices_of_wide_indices_are_the_cpus),
+    cmocka_unit_test(variances_of_large_numbers),
 };
 
 int main(int argc, char **argv) {

@@ -235,6 +235,79 @@ static void test_large_numbers(void **state) {
     wick_scope_end(scope);
 }
 
+typedef wick_tensor *two_fn(wick_tensor *a, wick_tensor *b);
+
+static void check_of_two(wick_device *device, two_fn *fn, const float x[2], const float want[2]) {
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *in[2], *grads[2];
+    wick_tape *tape;
+    assert_int_equal(wick_tape_begin(device, &tape), WICK_OK);
+    for (int i = 0; i < 2; i++) {
+        in[i] = wick_full(device, WICK_F32, WICK_SCALAR, (double)x[i]);
+        assert_int_equal(wick_tape_watch(tape, in[i]), WICK_OK);
+    }
+    if (wick_grad(tape, fn(in[0], in[1]), NULL, in, 2, grads) != WICK_OK)
+        fail_with_error(device, "of two");
+    for (int i = 0; i < 2; i++) {
+        double got;
+        assert_int_equal(wick_read_scalar(grads[i], &got), WICK_OK);
+        if (!(fabs(got - (double)want[i]) <= 1e-5 * fabs((double)want[i])))
+            fail_msg("gradient %d at %g, %g is %g, not %g", i, (double)x[0], (double)x[1], got,
+                     (double)want[i]);
+    }
+    wick_tape_end(tape);
+    wick_scope_end(scope);
+}
+
+/* Where squares of an operand are 0 or infinite; quotients next to a whole number; NaN. */
+static void test_ends_of_two(void **state) {
+    static const struct {
+        two_fn *fn;
+        float x[2], want[2];
+    } cases[] = {
+        {wick_div, {0, 1e-20F}, {1e20F, 0}},
+        {wick_div, {1e-30F, 1e-20F}, {1e20F, -1e10F}},
+        {wick_div, {1e37F, 1e23F}, {1e-23F, -1e-9F}},
+        {wick_div, {1e25F, 1e25F}, {1e-25F, -1e-25F}},
+        {wick_atan2, {1e-25F, 1e-25F}, {5e24F, -5e24F}},
+        {wick_atan2, {1e25F, 1e25F}, {5e-26F, -5e-26F}},
+        {wick_atan2, {0, 0}, {0, 0}},
+        {wick_remainder, {1, 0.1F}, {1, -9}},
+        {wick_remainder, {2.5F, 0.1F}, {1, -24}},
+        {wick_remainder, {1, -INFINITY}, {1, 1}},
+        {wick_fmod, {-2.5F, 1}, {1, 2}},
+        {wick_maximum, {NAN, 1}, {1, 0}},
+        {wick_minimum, {1, NAN}, {0, 1}},
+    };
+    for (size_t i = 0; i < WK_COUNT(cases); i++)
+        check_of_two(device_of(state), cases[i].fn, cases[i].x, cases[i].want);
+}
+
+static wick_tensor *elu_of_one(wick_tensor *x) { return wick_elu(x, 1); }
+
+/* Slopes at infinity, which are no products with it. */
+static void test_ends(void **state) {
+    static const struct {
+        wick_tensor *(*fn)(wick_tensor *x);
+        float want[4]; /* at -infinity, infinity, and two more */
+    } cases[] = {
+        {elu_of_one, {0, 1, 1, 1}},
+        {wick_selu, {0, 1.0507010F, 1.0507010F, 1.0507010F}},
+        {wick_hard_swish, {0, 1, 1, 0.5F + 1.0F / 3}},
+    };
+    wick_device *const device = device_of(state);
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        const wick_scope scope = wick_scope_begin(device);
+        const float at[] = {-INFINITY, INFINITY, 3, 1}, *const want = cases[i].want;
+        wick_tensor *const x =
+            wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(4), at, sizeof at);
+        wick_tape *const tape = begin(device, x);
+        ASSERT_FLOATS(gradient(tape, total(cases[i].fn(x)), x), want[0], want[1], want[2], want[3]);
+        wick_tape_end(tape);
+        wick_scope_end(scope);
+    }
+}
+
 static void test_no_grad(void **state) {
     wick_device *const device = device_of(state);
     const wick_scope scope = wick_scope_begin(device);
@@ -315,6 +388,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_mixed_dtypes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_mixed_attention, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hiding_bias, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ends_of_two, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(test_large_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_on_the_way, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_grad, setup, teardown),

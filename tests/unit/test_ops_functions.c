@@ -2,6 +2,8 @@
  * recorded cases leave open, refusals, and that nothing is left behind. */
 #include "ops_fixture.h"
 
+#include <wick/nn.h>
+
 #include <math.h>
 
 static wick_tensor *floats(wick_device *device, const float *values, int64_t n) {
@@ -74,6 +76,69 @@ static void test_compare_and_where(void **state) {
     assert_refused(device, wick_where(less, two, two), WICK_ERR_SHAPE);
     wick_tensor *const all[] = {x, zero, less, chosen, differs, two};
     for (size_t i = 0; i < WK_COUNT(all); i++) wick_release(all[i]);
+}
+
+typedef wick_tensor *two_fn(wick_tensor *a, wick_tensor *b);
+
+static wick_tensor *celu_of_two(wick_tensor *x, wick_tensor *alpha) {
+    double value = 0;
+    assert_int_equal(wick_read_scalar(alpha, &value), WICK_OK);
+    return wick_celu(x, value);
+}
+static wick_tensor *elu_of(wick_tensor *x, wick_tensor *unused) {
+    (void)unused;
+    return wick_elu(x, 1);
+}
+static wick_tensor *selu_of(wick_tensor *x, wick_tensor *unused) {
+    (void)unused;
+    return wick_selu(x);
+}
+static wick_tensor *sine_of(wick_tensor *x, wick_tensor *unused) {
+    (void)unused;
+    return wick_sin(x);
+}
+
+/* As IEEE 754 and the array API have them. */
+static void test_signs_of_zero(void **state) {
+    static const struct {
+        two_fn *fn;
+        wick_dtype dtype;
+        double a, b;
+        bool is_negative;
+    } cases[] = {
+        {wick_floor_divide, WICK_F64, -0.0, 106, true},
+        {wick_floor_divide, WICK_F64, -0.5, -18966, false},
+        {wick_floor_divide, WICK_F32, -0.0, 106, true},
+        {wick_floor_divide, WICK_F32, -0.0005, -3e38, false},
+        {wick_nextafter, WICK_F32, -0x1p-149, 1, true},
+        {wick_nextafter, WICK_F16, -0x1p-24, 1, true},
+        {wick_nextafter, WICK_BF16, -0x1p-133, 1, true},
+        {wick_nextafter, WICK_F16, 0x1p-24, -1, false},
+        {celu_of_two, WICK_F32, -0.0, 2, true},
+        {elu_of, WICK_F32, -0.0, 1, true},
+        {selu_of, WICK_F32, -0.0, 1, true},
+        {selu_of, WICK_F32, 0, 1, false},
+        {sine_of, WICK_BF16, -0.0, 1, true},
+    };
+    wick_device *const device = device_of(state);
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        const wick_scope scope = wick_scope_begin(device);
+        wick_tensor *const a = wick_full(device, cases[i].dtype, WICK_SCALAR, cases[i].a);
+        wick_tensor *const b = wick_full(device, cases[i].dtype, WICK_SCALAR, cases[i].b);
+        double got = 1;
+        assert_int_equal(wick_read_scalar(cases[i].fn(a, b), &got), WICK_OK);
+        if (got != 0 || (signbit(got) != 0) != cases[i].is_negative)
+            fail_msg("case %zu gives %g", i, got);
+        wick_scope_end(scope);
+    }
+}
+
+/* A length that is infinite is not cut to the largest number. */
+static void test_normalize_infinite(void **state) {
+    wick_device *const device = device_of(state);
+    wick_tensor *const x = floats(device, (const float[]){INFINITY, 1, 2}, 3);
+    ASSERT_FLOATS(wick_normalize(x, 0, 1e-12), NAN, 0, 0);
+    wick_release(x);
 }
 
 static void test_bad_values(void **state) {
@@ -211,6 +276,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_integers),          TEST(test_clamp_of_integers),
         TEST(test_compare_and_where), TEST(test_bad_values),
+        TEST(test_signs_of_zero),     TEST(test_normalize_infinite),
         TEST(test_reductions),        TEST(test_triangles),
         TEST(test_chunk_and_stack),   TEST(test_attention_taken_apart),
         TEST(test_out_of_memory),

@@ -124,6 +124,12 @@ static void edges(void **state) {
         wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(1, 4), nan, sizeof nan);
     assert_close(wick_max_pool1d(some, &(wick_pooling_desc){.kernel = {2}}, NULL),
                  (const double[]){(double)NAN, 3}, 0);
+    const wick_pooling_desc three = {.kernel = {3}, .stride = {1}, .padding = {1}};
+    assert_non_null(wick_max_pool1d(some, &three, &places));
+    assert_close(places, (const double[]){1, 1, 1, 3}, 0);
+    assert_non_null(wick_max_pool2d(wick_reshape(some, WICK_SHAPE(1, 2, 2)),
+                                    &(wick_pooling_desc){.kernel = {2, 2}}, &places));
+    assert_close(places, (const double[]){1}, 0);
     assert_shape(wick_max_pool3d(wick_zeros(device, WICK_F32, WICK_SHAPE(0, 2, 4, 4, 4)),
                                  &(wick_pooling_desc){.kernel = {2, 2, 2}}, NULL),
                  WICK_SHAPE(0, 2, 2, 2, 2));

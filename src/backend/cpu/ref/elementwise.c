@@ -33,8 +33,9 @@ double wk_ref_remainder(double a, double b) {
 /* a without its remainder is divided, so that the quotient is nearly whole already. */
 double wk_ref_floor_divide(double a, double b) {
     if (b == 0) return a / b;
-    const double rest = fmod(a, b), quotient = nearbyint((a - rest) / b);
-    return rest == 0 || (rest < 0) == (b < 0) ? quotient : quotient - 1;
+    const double rest = fmod(a, b), near = nearbyint((a - rest) / b);
+    const double quotient = rest == 0 || (rest < 0) == (b < 0) ? near : near - 1;
+    return quotient == 0 ? copysign(0, a / b) : quotient;
 }
 
 static double logaddexp(double a, double b) {
@@ -57,7 +58,8 @@ static double next_after(wick_dtype dtype, double a, double b) {
     if (a == 0 || exponent - 1 < kinds[dtype].least) exponent = kinds[dtype].least + 1;
     const double step = ldexp(1, exponent - kinds[dtype].digits);
     if (isinf(a)) return copysign(ldexp(1, exponent) - step, a);
-    return a + copysign(step, b - a);
+    const double next = a + copysign(step, b - a);
+    return next == 0 ? copysign(0, a) : next;
 }
 
 static double of_floats(wk_binary_fn fn, double a, double b) {

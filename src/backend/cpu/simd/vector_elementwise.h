@@ -88,10 +88,10 @@ WK_INLINE v16 v16_relu(v16 x) { return v16_max(v16_zero(), x); }
     X(MISH, v16_mish(x))                                                                           \
     X(HARD_SIGMOID, v16_hard_sigmoid(x))                                                           \
     X(HARD_SWISH, v16_mul(x, v16_hard_sigmoid(x)))                                                 \
-    X(ELU, v16_if_above(x, v16_mul(a, v16_exp_minus_1(x))))                                        \
+    X(ELU, v16_if_above(x, v16_mul(a, v16_copy_sign(v16_exp_minus_1(x), x))))                      \
     X(LEAKY_RELU, v16_if_above(x, v16_mul(a, x)))                                                  \
     X(POW, v16_pow(x, a, v16_set(p.a_low)))                                                        \
-    X(EXPM1, v16_exp_minus_1_full(x))                                                              \
+    X(EXPM1, v16_copy_sign(v16_exp_minus_1_full(x), x)) /* of -0 it is 0 */                        \
     X(RSQRT, v16_div(v16_set(1), v16_sqrt(x)))                                                     \
     X(TRUNC, v16_copy_sign(v16_floor(v16_abs(x)), x))                                              \
     X(TAN, v16_tan(x))                                                                             \

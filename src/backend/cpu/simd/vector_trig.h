@@ -13,11 +13,12 @@ static const float trig_bound = 65536;
  * pi / 2, which is taken in three parts (Cody and Waite, 1980), then the Taylor polynomials of sine
  * and cosine for |r| <= pi / 4: the terms left out are less than 3e-9. */
 WK_INLINE v16 v16_sine(v16 x, float quarter) {
-    /* Adding 0 turns -0 into 0, so that the sine of -0 is -0. */
-    const v16 n = v16_add(v16_round(v16_mul(x, v16_set(0.636619772F))), v16_zero());
+    const v16 signed_n = v16_round(v16_mul(x, v16_set(0.636619772F)));
+    /* Adding 0 turns -0 into 0: the parts of -0 are -0 then, as its sine is. */
+    const v16 n = v16_add(signed_n, v16_zero());
     v16 r = v16_fma_once(n, v16_set(-1.57079637F), x);
-    r = v16_fma_once(n, v16_set(4.37113883e-8F), r);
-    r = v16_fma_once(n, v16_set(1.71512451e-15F), r);
+    r = v16_fma_once(signed_n, v16_set(4.37113883e-8F), r);
+    r = v16_fma_once(signed_n, v16_set(1.71512451e-15F), r);
     const v16 z = v16_mul(r, r);
     v16 sine = v16_set(1.0F / 362880);
     sine = v16_fma(sine, z, v16_set(-1.0F / 5040));
