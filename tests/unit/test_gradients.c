@@ -285,7 +285,7 @@ static void test_ends_of_two(void **state) {
 
 static wick_tensor *elu_of_one(wick_tensor *x) { return wick_elu(x, 1); }
 
-/* Slopes at infinity, which are no products with it. */
+/* Slopes at infinity, where a product with x would be NaN. */
 static void test_ends(void **state) {
     static const struct {
         wick_tensor *(*fn)(wick_tensor *x);

@@ -40,7 +40,7 @@ fn squares_from(p: Place, middle: f32) -> vec2<f32> {
             let x = element(p, k[j]);
             let rest = x.x - middle;
             sum[j] += rest * x.y;
-            squares[j] += rest * (rest * x.y) + x.z; // 0 behind the end, however large the rest
+            squares[j] += rest * (rest * x.y) + x.z; // 0 past the end, however large the rest
         }
     }
     return sum_lanes(p, vec2<f32>(sum_four(sum), sum_four(squares)));
