@@ -307,6 +307,49 @@ static void later_names(void **state) {
     for (size_t i = 0; i < WK_COUNT(cases); i++) check(cases[i].name, &cases[i].c, 1);
 }
 
+static void rare_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        split_case c;
+    } cases[] = {
+        {"jais-2", {"a  b", "a| | b"}},
+        {"jais-2", {"a       b", "a|    |  | b"}},
+        {"jais-2", {"x         ", "x|        | "}},
+        {"jais-2", {"a \n  b", "a| \n| | b"}},
+        {"jais-2", {"don't 1234", "don|'t| |123|4"}},
+        {"jais-2", {"  ", "  "}},
+        {"jais-2", {" hello  ", " hello|  "}},
+        {"chameleon", {"\tab     c", "\t|ab|    | c"}},
+        {"chameleon", {"a   b\n12$x`!", "a|  | b|\n|1|2|$|x|`|!"}},
+        {"chameleon", {"it's ~", "it|'|s| |~"}},
+        {"youtu",
+         {"\xED\x95\x9C\xEA\xB5\xAD\xE3\x84\xB1"
+          "abc",
+          "\xED\x95\x9C\xEA\xB5\xAD\xE3\x84\xB1|abc"}},
+        {"youtu",
+         {"a\xEF\xBC\x8C"
+          "b\xE3\x80\x82"
+          "c",
+          "a|\xEF\xBC\x8C|b|\xE3\x80\x82|c"}},
+        {"youtu",
+         {"\xE4\xB8\xAD\xE6\x96\x87\xE3\x82\xAB"
+          "1234",
+          "\xE4\xB8\xAD\xE6\x96\x87\xE3\x82\xAB|1|2|3|4"}},
+        {"youtu", {"Ab's \xE3\x84\x85\xE3\x84\x86", "Ab's| |\xE3\x84\x85\xE3\x84\x86"}},
+        {"afmoe", {"12345 a", "12|345| a"}},
+        {"afmoe",
+         {"\xE4\xB8\xAD\xE6\x96\x87"
+          "abc",
+          "\xE4\xB8\xAD\xE6\x96\x87|abc"}},
+        {"afmoe",
+         {"\xE0\xB8\xA0\xE0\xB8\xB2\xE0\xB8\xA9\xE0\xB8\xB2 x",
+          "\xE0\xB8\xA0\xE0\xB8\xB2\xE0\xB8\xA9\xE0\xB8\xB2| x"}},
+        {"afmoe", {".abc 1234567\n", ".abc| |1|234|567|\n"}},
+    };
+    for (size_t i = 0; i < WK_COUNT(cases); i++) check(cases[i].name, &cases[i].c, 1);
+}
+
 static void names(void **state) {
     (void)state;
     const wk_pretokenizer *const llama3 = wk_pretokenizer_find(wk_str_of("llama-bpe"));
@@ -326,9 +369,10 @@ static void random_bytes_are_covered(void **state) {
     (void)state;
     static const char likely[] = " '\n\r1aS.$\xC3\xA9\xE2\x80\xA8\xE6\xBC\xA2";
     static const char *const kinds[] = {
-        "default", "gpt-2",  "smollm",       "falcon",         "llama-bpe",   "qwen2",    "qwen35",
-        "gpt-4o",  "tekken", "deepseek-llm", "deepseek-coder", "deepseek-v3", "bloom",    "viking",
-        "kimi-k2", "laguna", "minicpm5",     "exaone-moe",     "tiny_aya",    "superbpe",
+        "default",    "gpt-2",  "smollm",   "falcon",       "llama-bpe",      "qwen2",
+        "qwen35",     "gpt-4o", "tekken",   "deepseek-llm", "deepseek-coder", "deepseek-v3",
+        "bloom",      "viking", "kimi-k2",  "laguna",       "minicpm5",       "jais-2",
+        "exaone-moe", "youtu",  "tiny_aya", "superbpe",     "afmoe",          "chameleon",
     };
     wk_rng rng = {.seed = 7};
     for (int round = 0; round < 20000; round++) {
@@ -346,15 +390,25 @@ static void random_bytes_are_covered(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpt2),           cmocka_unit_test(llama3),
-        cmocka_unit_test(qwen2),          cmocka_unit_test(smollm),
-        cmocka_unit_test(qwen35),         cmocka_unit_test(seed_coder),
-        cmocka_unit_test(gpt_4o),         cmocka_unit_test(tekken),
-        cmocka_unit_test(unnamed),        cmocka_unit_test(falcon),
-        cmocka_unit_test(deepseek_coder), cmocka_unit_test(deepseek_v3),
-        cmocka_unit_test(bloom),          cmocka_unit_test(deepseek_llm),
-        cmocka_unit_test(viking),         cmocka_unit_test(later_names),
-        cmocka_unit_test(names),          cmocka_unit_test(random_bytes_are_covered),
+        cmocka_unit_test(gpt2),
+        cmocka_unit_test(llama3),
+        cmocka_unit_test(qwen2),
+        cmocka_unit_test(smollm),
+        cmocka_unit_test(qwen35),
+        cmocka_unit_test(seed_coder),
+        cmocka_unit_test(gpt_4o),
+        cmocka_unit_test(tekken),
+        cmocka_unit_test(unnamed),
+        cmocka_unit_test(falcon),
+        cmocka_unit_test(deepseek_coder),
+        cmocka_unit_test(deepseek_v3),
+        cmocka_unit_test(bloom),
+        cmocka_unit_test(deepseek_llm),
+        cmocka_unit_test(viking),
+        cmocka_unit_test(later_names),
+        cmocka_unit_test(rare_names),
+        cmocka_unit_test(names),
+        cmocka_unit_test(random_bytes_are_covered),
     };
     return cmocka_run_group_tests_name("pretokenize", tests, NULL, NULL);
 }

@@ -235,6 +235,12 @@ size_t wk_cut_tekken(wk_str text) {
     return cut_cased_words(text, &rules);
 }
 
+size_t wk_cut_youtu(wk_str text) {
+    static const word_rules rules = {
+        .max_numbers = 1, .contraction_last = true, .after_symbol = "\r\n/"};
+    return cut_cased_words(text, &rules);
+}
+
 size_t wk_cut_kimi_k2(wk_str text) {
     static const word_rules rules = {
         .max_numbers = 3, .contraction_last = true, .han_apart = true, .after_symbol = "\r\n"};

@@ -33,6 +33,8 @@ size_t wk_cut_exaone_moe(wk_str text);
 size_t wk_cut_gpt4o(wk_str text);
 /* The same without contractions, and \p{N} alone. */
 size_t wk_cut_tekken(wk_str text);
+/* The same, but \p{N} alone. */
+size_t wk_cut_youtu(wk_str text);
 /* As wk_cut_gpt4o, but \p{Han}+ before all, none of \p{Han} in U and W, and [\r\n]* after symbols.
  */
 size_t wk_cut_kimi_k2(wk_str text);
@@ -66,6 +68,15 @@ size_t wk_cut_ascii_punctuation(wk_str text);
 size_t wk_cut_cjk_hangul(wk_str text);
 /* [U+4E00-U+9FA5 U+3040-U+309F U+30A0-U+30FF]+ */
 size_t wk_cut_cjk_kana(wk_str text);
+/* Runs of Hangul, of full-width signs, of Bopomofo, and of [U+4E00-U+9FA5 U+3040-U+30FF] */
+size_t wk_cut_youtu_scripts(wk_str text);
+/* Runs of Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese characters */
+size_t wk_cut_asian(wk_str text);
+/* Of what wk_cut_llama3 cuts, white space that no line end follows is cut again, by
+ * \s{512}(?!\S)|\s{256}(?!\S) and so on to \s{4}(?!\S)|\s{1,2}(?!\S)|\s */
+size_t wk_cut_halved_space(wk_str text);
+size_t wk_cut_tab_or_spaces(wk_str text); /* [\t\n]|'    '|'  ' */
+size_t wk_cut_sign(wk_str text);          /* [\p{P}!-/:-@\[-`{-~] */
 bool wk_is_han(uint32_t code); /* of the script Han */
 
 #endif

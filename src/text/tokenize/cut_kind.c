@@ -85,6 +85,29 @@ size_t wk_cut_last_space(wk_str text) {
     return last > 0 ? last : text.size;
 }
 
+/* Tabs, line ends, four spaces and two. */
+static size_t match_tab_or_spaces(wk_str text) {
+    size_t n = 0;
+    if (*text.text == '\t' || *text.text == '\n') return 1;
+    while (n < text.size && n < 4 && text.text[n] == ' ') n++;
+    return n == 4 ? 4 : n >= 2 ? 2 : 0;
+}
+
+size_t wk_cut_tab_or_spaces(wk_str text) { return wk_cut_by(text, match_tab_or_spaces); }
+
+/* A piece that begins with two of them has nothing else. */
+size_t wk_cut_halved_space(wk_str text) {
+    size_t at = 0, end = text.size;
+    if (wk_is_line_end((unsigned char)text.text[text.size - 1])) return end;
+    for (int n = 1; n <= 512; n++) {
+        const wk_scanned c = wk_scan(text, at);
+        if (!(c.classes & WK_CHARS_SPACE)) return c.size > 0 ? text.size : end;
+        at += c.size;
+        if ((n & (n - 1)) == 0) end = at; /* a power of two */
+    }
+    return end;
+}
+
 /* --- Ranges --- */
 
 typedef struct code_range {
@@ -131,6 +154,26 @@ static size_t match_cjk_hangul(wk_str text) {
 
 static size_t match_cjk_kana(wk_str text) {
     static const code_range ranges[] = {{0x3040, 0x30FF}, {0x4E00, 0x9FA5}};
+    return skip_ranges(text, 0, ranges, WK_COUNT(ranges));
+}
+
+static size_t match_youtu_scripts(wk_str text) {
+    static const code_range hangul[] = {{0x3131, 0x318E}, {0xAC00, 0xD7A3}};
+    static const code_range signs[] = {{0x2014, 0x2014}, {0x2018, 0x2019}, {0x201C, 0x201D},
+                                       {0x2026, 0x2026}, {0x3001, 0x303F}, {0xFE30, 0xFE4F},
+                                       {0xFF01, 0xFF01}, {0xFF0C, 0xFF0C}, {0xFF1A, 0xFF1B}};
+    static const code_range bopomofo[] = {{0x3105, 0x312F}};
+    size_t end = skip_ranges(text, 0, hangul, WK_COUNT(hangul));
+    if (end == 0) end = skip_ranges(text, 0, signs, WK_COUNT(signs));
+    if (end == 0) end = skip_ranges(text, 0, bopomofo, WK_COUNT(bopomofo));
+    return end > 0 ? end : match_cjk_kana(text);
+}
+
+static size_t match_asian(wk_str text) {
+    static const code_range ranges[] = {
+        {0xE40, 0xEFF},   {0x1000, 0x109F}, {0x1100, 0x11FF}, {0x1780, 0x17FF}, {0x2F00, 0x2FDF},
+        {0x3040, 0x30FF}, {0x3400, 0x4DBF}, {0x4E00, 0x9FFF}, {0xA9E0, 0xA9FF}, {0xAA60, 0xAA7F},
+        {0xAC00, 0xD7AF}, {0xF900, 0xFAFF}, {0xFF65, 0xFF9F}};
     return skip_ranges(text, 0, ranges, WK_COUNT(ranges));
 }
 
@@ -184,6 +227,8 @@ static size_t match_ascii_punctuation(wk_str text) {
 
 size_t wk_cut_cjk_hangul(wk_str text) { return wk_cut_by(text, match_cjk_hangul); }
 size_t wk_cut_cjk_kana(wk_str text) { return wk_cut_by(text, match_cjk_kana); }
+size_t wk_cut_youtu_scripts(wk_str text) { return wk_cut_by(text, match_youtu_scripts); }
+size_t wk_cut_asian(wk_str text) { return wk_cut_by(text, match_asian); }
 size_t wk_cut_cased_word(wk_str text) { return wk_cut_by(text, match_cased_word); }
 size_t wk_cut_ascii_punctuation(wk_str text) { return wk_cut_by(text, match_ascii_punctuation); }
 
@@ -197,6 +242,12 @@ static size_t match_spaced_word(wk_str text) {
 static size_t match_spaced_punctuation(wk_str text) {
     const size_t space = space_size(text);
     return after_space(space, wk_skip(text, space, WK_CHARS_PUNCTUATION));
+}
+
+static size_t match_sign(wk_str text) {
+    const wk_scanned c = wk_scan(text, 0);
+    const bool is_symbol = c.classes & WK_CHARS_SYMBOL && c.code < 0x80;
+    return is_symbol || c.classes & WK_CHARS_PUNCTUATION ? c.size : 0;
 }
 
 /* [\p{P}$+<=>^~|]+, and the backtick where it counts: the ASCII signs that Unicode calls symbols */
@@ -217,3 +268,4 @@ size_t wk_cut_spaced_word(wk_str text) { return wk_cut_by(text, match_spaced_wor
 size_t wk_cut_spaced_punctuation(wk_str text) { return wk_cut_by(text, match_spaced_punctuation); }
 size_t wk_cut_punctuation(wk_str text) { return wk_cut_by(text, match_punctuation); }
 size_t wk_cut_punctuation_falcon(wk_str text) { return wk_cut_by(text, match_punctuation_falcon); }
+size_t wk_cut_sign(wk_str text) { return wk_cut_by(text, match_sign); }

@@ -42,6 +42,13 @@ static const wk_pretokenizer kinds[] = {
     /* \p{N}+ in the place of \p{N}{1,3} makes no difference to pieces of three. */
     {.names = "minicpm5", .cuts = {wk_cut_three_numbers, wk_cut_llama3}, .takes_whole = true},
     {.names = "ufakzeka", .cuts = {wk_cut_ufakzeka}},
+    {.names = "jais-2", .cuts = {wk_cut_llama3, wk_cut_halved_space}},
+    {.names = "youtu", .cuts = {wk_cut_youtu_scripts, wk_cut_youtu}, .takes_whole = true},
+    {.names = "afmoe",
+     .cuts = {wk_cut_numbers, wk_cut_thousands, wk_cut_asian, wk_cut_deepseek_v3}},
+    {.names = "chameleon",
+     .cuts = {wk_cut_tab_or_spaces, wk_cut_number, wk_cut_sign, wk_cut_gpt2},
+     .adds_begin = true},
     {.names = "exaone-moe", .cuts = {wk_cut_exaone_moe}},
     {.names = "granite-embed-multi-97m", .cuts = {wk_cut_gpt4o}, .takes_whole = true},
     {.names = "tiny_aya cohere2moe", .cuts = {wk_cut_last_digits, wk_cut_thousands, wk_cut_gpt4o}},
