@@ -393,6 +393,13 @@ static bool read_function(reading *r) {
 #define BLANK "\xE2\x96\x81" /* a lower one-eighth block */
 #define DEEPSEEK(words) "<" BAR words BAR ">"
 
+/* Texts of the JSON may have fences, too: the last one ends it. */
+static wk_str without_fence(wk_str text) {
+    text = wk_scan_trim(text);
+    if (text.size >= 3 && memcmp(text.text + text.size - 3, "```", 3) == 0) text.size -= 3;
+    return text;
+}
+
 /* function<sep>NAME and JSON in a fence, or NAME<sep>JSON. */
 static bool read_deepseek(reading *r) {
     wk_str ignored, name, body;
@@ -400,12 +407,10 @@ static bool read_deepseek(reading *r) {
         if (!wk_scan_take_until(&r->left, DEEPSEEK("tool" BLANK "sep"), &name)) return false;
         if (!wk_scan_take_until(&r->left, DEEPSEEK("tool" BLANK "call" BLANK "end"), &body))
             return false;
-        wk_str fenced = body, json = body, before;
         if (wk_str_is(wk_scan_trim(name), "function") &&
-            wk_scan_take_until(&fenced, "```json", &before) &&
-            wk_scan_take_until(&fenced, "```", &json))
-            name = before;
-        if (!read_body(r, name, json)) return false;
+            wk_scan_take_until(&body, "```json", &name))
+            body = without_fence(body);
+        if (!read_body(r, name, body)) return false;
     }
     return true;
 }

@@ -171,6 +171,14 @@ static void reads_names(void **state) {
     check(state, WICK_CALL_DEEPSEEK,
           BEGIN "function" MARK("sep") "find\n```json\n{\"n\":1}\n```" END, "find {\"n\":1}");
     check(state, WICK_CALL_DEEPSEEK,
+          BEGIN "function" MARK("sep") "find\n```json\n{\"text\":\"```json\\n{}\\n```\"}\n```" END,
+          "find {\"text\":\"```json\\n{}\\n```\"}");
+    check(state, WICK_CALL_DEEPSEEK,
+          BEGIN "function" MARK("sep") "find\n```json\n{\"text\":\"```\"}\n" END,
+          "find {\"text\":\"```\"}");
+    check(state, WICK_CALL_DEEPSEEK, BEGIN "function" MARK("sep") "find\n```json\n```" END,
+          "find {}");
+    check(state, WICK_CALL_DEEPSEEK,
           BEGIN "find" MARK("sep") "{\"n\":1}" END BEGIN "b" MARK("sep") "{}" END,
           "find {\"n\":1};b {}");
 }
