@@ -257,13 +257,6 @@ static void write_pair(reading *r, wk_strbuf *to, wk_str name, const pair *p) {
         wk_write_string(to, p->value);
 }
 
-/* A line's end on either side belongs to the tags. */
-static wk_str without_lines(wk_str value) {
-    if (value.size > 0 && value.text[0] == '\n') value = wk_scan_after(value, 1);
-    if (value.size > 0 && value.text[value.size - 1] == '\n') value.size--;
-    return value;
-}
-
 /* Pairs up to the end of text, written as the members of an object. */
 typedef bool (*pair_fn)(wk_str *text, pair *p);
 
@@ -286,10 +279,15 @@ static bool read_pairs(reading *r, wk_str name, wk_str text, pair_fn take_pair) 
 
 /* <parameter=KEY>VALUE</parameter> */
 static bool take_parameter(wk_str *text, pair *p) {
-    if (!wk_scan_take(text, "<parameter=") || !wk_scan_take_until(text, ">", &p->key) ||
-        !wk_scan_take_until(text, "</parameter>", &p->value))
-        return false;
-    p->value = without_lines(p->value);
+    return wk_scan_take(text, "<parameter=") && wk_scan_take_until(text, ">", &p->key) &&
+           wk_scan_take_until(text, "</parameter>", &p->value);
+}
+
+/* The same of Qwen: a line's end on either side of the value belongs to the tags. */
+static bool take_parameter_lines(wk_str *text, pair *p) {
+    if (!take_parameter(text, p)) return false;
+    (void)wk_scan_take(&p->value, "\n");
+    if (p->value.size > 0 && p->value.text[p->value.size - 1] == '\n') p->value.size--;
     return true;
 }
 
@@ -335,7 +333,7 @@ static bool read_invokes(reading *r) {
 }
 
 /* <function=NAME>...</function>, the parameters in tags or as JSON; several. */
-static bool read_functions(reading *r) {
+static bool read_functions(reading *r, pair_fn take_pair) {
     for (r->left = wk_scan_trim(r->left); r->left.size > 0; r->left = wk_scan_trim(r->left)) {
         wk_str name, text;
         if (!wk_scan_take(&r->left, "<function=") || !wk_scan_take_until(&r->left, ">", &name))
@@ -346,17 +344,17 @@ static bool read_functions(reading *r) {
         }
         text = wk_scan_trim(text);
         const bool is_json = text.size > 0 && text.text[0] == '{';
-        if (is_json ? !read_body(r, name, text) : !read_pairs(r, name, text, take_parameter))
+        if (is_json ? !read_body(r, name, text) : !read_pairs(r, name, text, take_pair))
             return false;
     }
     return true;
 }
 
 /* <tool_call> of Hermes and Qwen: JSON; of Qwen's coders: functions; of GLM: a name and pairs. */
-static bool read_hermes(reading *r) {
+static bool read_tags(reading *r, pair_fn take_pair) {
     const wk_str text = wk_scan_trim(r->left);
     if (text.size > 0 && text.text[0] == '{') return read_json(r);
-    if (text.size > 0 && text.text[0] == '<') return read_functions(r);
+    if (text.size > 0 && text.text[0] == '<') return read_functions(r, take_pair);
     const size_t n = wk_scan_find(text, "<arg_key>");
     wk_str name = {text.text, n};
     name.size = wk_scan_find(name, "<tool_sep>"); /* Hunyuan's */
@@ -364,6 +362,10 @@ static bool read_hermes(reading *r) {
     return wk_scan_find(name, "\n") == name.size &&
            read_pairs(r, name, wk_scan_after(text, n), take_argument);
 }
+
+static bool read_hermes(reading *r) { return read_tags(r, take_parameter_lines); }
+
+static bool read_seed(reading *r) { return read_tags(r, take_parameter); }
 
 /* ---- A name, then JSON ---- */
 
@@ -497,7 +499,7 @@ bool wk_tool_calls_read(wk_arena *arena, wick_call_format format, wk_str text, c
     static bool (*const readers[])(reading *) = {
         [WICK_CALL_JSON] = read_json,
         [WICK_CALL_HERMES] = read_hermes,
-        [WICK_CALL_SEED] = read_hermes,
+        [WICK_CALL_SEED] = read_seed,
         [WICK_CALL_PIPES] = read_json,
         [WICK_CALL_PYTHON_TAG] = read_python_tag,
         [WICK_CALL_MISTRAL] = read_mistral,

@@ -148,6 +148,16 @@ static void reads_tags(void **state) {
     check(state, WICK_CALL_HERMES, "find<arg_key>n</arg_key>3", "");
 }
 
+/* Where tags stand on lines of their own, the line ends are not the value's. */
+static void keeps_lines(void **state) {
+    const char *const text = "<function=find><parameter=text>\n\na\n\n</parameter></function>";
+    check(state, WICK_CALL_HERMES, text, "find {\"text\":\"\\na\\n\"}");
+    check(state, WICK_CALL_SEED, text, "find {\"text\":\"\\n\\na\\n\\n\"}");
+    check(state, WICK_CALL_HERMES, "<function=find><parameter=text>\n</parameter></function>",
+          "find {\"text\":\"\"}");
+    check(state, WICK_CALL_SEED, "{\"name\":\"find\",\"arguments\":{\"n\":1}}", "find {\"n\":1}");
+}
+
 static void reads_names(void **state) {
     check(state, WICK_CALL_MISTRAL, "[{\"name\":\"a\",\"arguments\":{}}]", "a {}");
     check(state, WICK_CALL_MISTRAL, "a[ARGS]{\"x\":1}", "a {\"x\":1}");
@@ -213,6 +223,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(reads_other_json, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_json, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reads_tags, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(keeps_lines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reads_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reads_python, set_up, tear_down),
     };
