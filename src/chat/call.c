@@ -3,6 +3,7 @@
 
 #include "chat/literal.h"
 #include "chat/scan.h"
+#include "core/compiler.h"
 #include "core/json_write.h"
 
 #include <string.h>
@@ -33,6 +34,17 @@ static wk_json *parse(reading *r, wk_str text) {
     wick_error ignored = {.status = WICK_OK};
     return wk_json_parse(r->arena, text.text, text.size, &value, &ignored) == WICK_OK ? value
                                                                                       : NULL;
+}
+
+/* What write makes of the beginning of text; also as *json. */
+typedef bool (*write_fn)(wk_strbuf *to, wk_str *text);
+
+static wk_json *parse_written(reading *r, wk_str *text, write_fn write, wk_str *json) {
+    wk_strbuf made;
+    wk_strbuf_init(&made, r->arena->heap);
+    if (write(&made, text)) return wk_write_keep(&made, r->arena, json) ? parse(r, *json) : NULL;
+    wk_strbuf_release(&made);
+    return NULL;
 }
 
 /* ---- JSON ---- */
@@ -230,16 +242,42 @@ const wk_json *wk_tool_parameters(const wk_json *tool) {
     return schema && schema->kind != WK_JSON_NULL ? schema : NULL;
 }
 
-/* Whether the tool wants a text as this parameter. */
-static bool is_text(const reading *r, wk_str name, wk_str key) {
+/* Kinds of JSON values, each a bit. ANY: it is not known which. */
+enum { ANY = (2 << WK_JSON_OBJECT) - 1, TEXT = 1 << WK_JSON_STRING };
+
+static unsigned kinds_of_type(const wk_json *type) {
+    static const char *const names[] = {
+        [WK_JSON_NULL] = "null",     [WK_JSON_BOOL] = "boolean", [WK_JSON_NUMBER] = "number",
+        [WK_JSON_STRING] = "string", [WK_JSON_ARRAY] = "array",  [WK_JSON_OBJECT] = "object"};
+    if (wk_json_is(type, "integer")) return 1U << WK_JSON_NUMBER;
+    for (unsigned i = 0; i < WK_COUNT(names); i++)
+        if (wk_json_is(type, names[i])) return 1U << i;
+    return ANY;
+}
+
+/* What the first of these keywords says that a schema has. */
+static unsigned kinds_of(const wk_json *schema) {
+    enum { TYPE, CONST, ENUM, N_KEYWORDS = 5 };
+    static const char *const keywords[N_KEYWORDS] = {"type", "const", "enum", "anyOf", "oneOf"};
+    int i = 0;
+    while (i < N_KEYWORDS && !wk_json_get(schema, keywords[i])) i++;
+    if (i == N_KEYWORDS) return ANY;
+    const wk_json *const said = wk_json_get(schema, keywords[i]);
+    if (i == CONST) return 1U << said->kind;
+    if (i == TYPE && said->kind == WK_JSON_STRING) return kinds_of_type(said);
+    unsigned kinds = 0;
+    for (const wk_json *item = said->child; item; item = item->next)
+        kinds |= i == TYPE ? kinds_of_type(item) : i == ENUM ? 1U << item->kind : kinds_of(item);
+    return kinds;
+}
+
+/* The schema of a parameter of the tool; NULL: it has none. */
+static const wk_json *find_parameter(const reading *r, wk_str name, wk_str key) {
     const wk_json *const schema = wk_tool_parameters(wk_tool_find(r->tools, name));
     const wk_json *const properties = wk_json_get(schema, "properties");
-    for (const wk_json *item = properties ? properties->child : NULL; item; item = item->next) {
-        const wk_json *const type = wk_json_get(item, "type");
-        if (wk_str_equal(item->key, key))
-            return type && type->kind == WK_JSON_STRING && wk_str_is(type->string, "string");
-    }
-    return false;
+    const wk_json *item = properties ? properties->child : NULL;
+    while (item && !wk_str_equal(item->key, key)) item = item->next;
+    return item;
 }
 
 /* A parameter as it stands there. */
@@ -248,11 +286,21 @@ typedef struct pair {
     bool is_text; /* it says so */
 } pair;
 
-/* JSON, unless it is a text, or the tool wants one. */
+/* JSON, or a literal of Python, as some templates write other values than texts; else a text. Where
+ * the schema allows texts, 12 is a number only if it allows numbers, too; where it says nothing,
+ * None is a text. */
 static void write_pair(reading *r, wk_strbuf *to, wk_str name, const pair *p) {
+    const unsigned kinds = p->is_text ? TEXT : kinds_of(find_parameter(r, name, p->key));
+    const unsigned taken = kinds == ANY || !(kinds & TEXT) ? ANY : kinds & ~(unsigned)TEXT;
+    wk_str json = p->value, text = json;
+    const wk_json *value = taken ? parse(r, json) : NULL;
+    if (!value && taken && kinds != ANY) {
+        value = parse_written(r, &text, wk_literal_write, &json);
+        if (text.size > 0) value = NULL;
+    }
     wk_write_key_of(to, p->key);
-    if (!p->is_text && !is_text(r, name, p->key) && parse(r, p->value))
-        write_json(to, p->value);
+    if (value && (taken >> value->kind & 1))
+        write_json(to, json);
     else
         wk_write_string(to, p->value);
 }
@@ -445,15 +493,9 @@ static bool read_channel(reading *r) {
 /* ---- Calls as Python writes them, and Gemma ---- */
 
 /* A call; write turns the rest into its arguments. */
-static bool read_written(reading *r, wk_str name, bool (*write)(wk_strbuf *to, wk_str *text)) {
-    wk_strbuf made;
-    wk_str kept;
-    wk_strbuf_init(&made, r->arena->heap);
-    if (!write(&made, &r->left) || made.failed || !parse(r, (wk_str){made.data, made.size})) {
-        wk_strbuf_release(&made);
-        return false;
-    }
-    return wk_write_keep(&made, r->arena, &kept) && add_call(r, name, kept);
+static bool read_written(reading *r, wk_str name, write_fn write) {
+    wk_str made;
+    return parse_written(r, &r->left, write, &made) && add_call(r, name, made);
 }
 
 /* [NAME(key=value, ...), ...]; the brackets may be missing. */

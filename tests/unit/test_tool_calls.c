@@ -12,7 +12,13 @@
 
 static const char tools_text[] =
     "[{\"type\":\"function\",\"function\":{\"name\":\"find\",\"parameters\":{\"type\":\"object\","
-    "\"properties\":{\"text\":{\"type\":\"string\"},\"n\":{\"type\":\"integer\"}}}}}]";
+    "\"properties\":{\"text\":{\"type\":\"string\"},\"n\":{\"type\":\"integer\"},"
+    "\"flag\":{\"type\":\"boolean\"},\"list\":{\"type\":\"array\"},\"map\":{\"type\":\"object\"},"
+    "\"any\":{},\"other\":{\"type\":\"what\"},\"texts\":{\"type\":[\"string\",\"null\"]},"
+    "\"opt\":{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]},"
+    "\"both\":{\"oneOf\":[{\"type\":\"string\"},{\"type\":\"integer\"}]},"
+    "\"word\":{\"enum\":[\"1\",\"2\",null]},\"one\":{\"const\":\"1\"},"
+    "\"some\":{\"anyOf\":[{\"type\":\"string\"},{}]}}}}}]";
 
 typedef struct place {
     wk_heap heap;
@@ -148,6 +154,66 @@ static void reads_tags(void **state) {
     check(state, WICK_CALL_HERMES, "find<arg_key>n</arg_key>3", "");
 }
 
+/* What a parameter in tags is, by its schema. */
+static void reads_by_schema(void **state) {
+    static const struct {
+        const char *key, *text, *value;
+    } cases[] = {
+        {"flag", "True", "true"},
+        {"flag", " False", "false"},
+        {"flag", "true", "true"},
+        {"flag", "Truely", "\"Truely\""},
+        {"n", "None", "null"},
+        {"n", "5 or 6", "\"5 or 6\""},
+        {"n", "01", "\"01\""},
+        {"n", "", "\"\""},
+        {"list", "[\"it's\", 'a\"b', (1, None)]", "[\"it's\",\"a\\\"b\",[1,null]]"},
+        {"map", "{'k': [True, 1.50], 'z': {}}", "{\"k\":[true,1.50],\"z\":{}}"},
+        {"map", "{'k': [True, 1.50}", "\"{'k': [True, 1.50}\""},
+        {"text", "None", "\"None\""},
+        {"text", "null", "\"null\""},
+        {"any", "True", "\"True\""},
+        {"any", "12", "12"},
+        {"any", "\"a\"", "\"a\""},
+        {"other", "12", "12"},
+        {"unknown", "12", "12"},
+        {"opt", "12345", "\"12345\""},
+        {"opt", "[1]", "\"[1]\""},
+        {"opt", "\"a\"", "\"\\\"a\\\"\""},
+        {"opt", "True", "\"True\""},
+        {"opt", "None", "null"},
+        {"opt", "null", "null"},
+        {"texts", "007", "\"007\""},
+        {"texts", "42", "\"42\""},
+        {"texts", "null", "null"},
+        {"both", "42", "42"},
+        {"both", "true", "\"true\""},
+        {"both", "None", "\"None\""},
+        {"word", "1", "\"1\""},
+        {"word", "None", "null"},
+        {"one", "1", "\"1\""},
+        {"some", "1", "1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256], expected[256];
+        snprintf(expected, sizeof expected, "find {\"%s\":%s}", cases[i].key, cases[i].value);
+        snprintf(text, sizeof text,
+                 "<function=find>\n<parameter=%s>\n%s\n</parameter>\n</function>", cases[i].key,
+                 cases[i].text);
+        check(state, WICK_CALL_HERMES, text, expected);
+        snprintf(text, sizeof text, "<function=find>\n<parameter=%s>%s</parameter>\n</function>",
+                 cases[i].key, cases[i].text);
+        check(state, WICK_CALL_SEED, text, expected);
+        snprintf(text, sizeof text, "find\n<arg_key>%s</arg_key>\n<arg_value>%s</arg_value>",
+                 cases[i].key, cases[i].text);
+        check(state, WICK_CALL_HERMES, text, expected);
+        snprintf(text, sizeof text,
+                 "<invoke name=\"find\"><parameter name=\"%s\">%s</parameter></invoke>",
+                 cases[i].key, cases[i].text);
+        check(state, WICK_CALL_INVOKE, text, expected);
+    }
+}
+
 /* Where tags stand on lines of their own, the line ends are not the value's. */
 static void keeps_lines(void **state) {
     const char *const text = "<function=find><parameter=text>\n\na\n\n</parameter></function>";
@@ -223,6 +289,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(reads_other_json, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_json, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reads_tags, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reads_by_schema, set_up, tear_down),
         cmocka_unit_test_setup_teardown(keeps_lines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reads_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reads_python, set_up, tear_down),
