@@ -181,6 +181,17 @@ static bool decimal_integer(const decimal *d, bool is_negative, int64_t *integer
     return true;
 }
 
+/* So that a number beyond int64_t and double can be written as it was. */
+static wick_status keep_bytes(const reader *r, size_t start, wk_str *out) {
+    const size_t size = r->in.at - start;
+    char *const copy = wk_arena_alloc(r->arena, size + 1);
+    if (!copy) return fail_memory(r, size + 1);
+    memcpy(copy, r->in.text.text + start, size);
+    copy[size] = '\0';
+    *out = (wk_str){copy, size};
+    return WICK_OK;
+}
+
 static wick_status read_number(reader *r, wk_json *value) {
     const size_t start = r->in.at;
     const bool is_negative = wk_accept(&r->in, "-");
@@ -213,7 +224,7 @@ static wick_status read_number(reader *r, wk_json *value) {
     }
     if (value->is_integer) value->is_integer = decimal_integer(&d, is_negative, &value->integer);
     value->number = is_negative ? -decimal_value(&d) : decimal_value(&d);
-    return WICK_OK;
+    return value->is_integer ? WICK_OK : keep_bytes(r, start, &value->string);
 }
 
 static wick_status read_value(reader *r, wk_json **out);

@@ -90,7 +90,7 @@ static void put_read_number(wk_strbuf *to, const wk_json *value) {
     if (value->is_integer)
         wk_strbuf_format(to, "%" PRId64, value->integer);
     else if (isfinite(value->number))
-        wk_strbuf_format(to, "%.17g", value->number);
+        wk_strbuf_append(to, value->string.text, value->string.size);
     else
         wk_strbuf_text(to, "null");
 }

@@ -37,22 +37,6 @@ static decimal decimal_of(double value) {
     return d;
 }
 
-void wk_number_text(double value, char text[WK_NUMBER_TEXT]) {
-    const decimal d = decimal_of(value);
-    const char *const sign = value < 0 ? "-" : "";
-    if (d.n_digits == 0)
-        snprintf(text, WK_NUMBER_TEXT, "0");
-    else if (d.point > 0 && d.point < d.n_digits)
-        snprintf(text, WK_NUMBER_TEXT, "%s%.*s.%.*s", sign, d.point, d.digits, d.n_digits - d.point,
-                 d.digits + d.point);
-    else if (d.point <= 0 && d.point > -6)
-        snprintf(text, WK_NUMBER_TEXT, "%s0.%.*s%.*s", sign, -d.point, "000000", d.n_digits,
-                 d.digits);
-    else
-        snprintf(text, WK_NUMBER_TEXT, "%s%.*se%d", sign, d.n_digits, d.digits,
-                 d.point - d.n_digits);
-}
-
 /* --- Building --- */
 
 static wk_expr *digit_range(wk_rules *rules, int first, int last) {

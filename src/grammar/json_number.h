@@ -18,8 +18,4 @@ wick_status wk_json_integer(wk_rules *rules, wk_number_bound least, wk_number_bo
 wick_status wk_json_number(wk_rules *rules, wk_number_bound least, wk_number_bound most,
                            wk_expr **out, wick_error *err);
 
-/* The shortest decimal that is this number, as JSON; it must be finite. */
-enum { WK_NUMBER_TEXT = 48 };
-void wk_number_text(double value, char text[WK_NUMBER_TEXT]);
-
 #endif

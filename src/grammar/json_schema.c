@@ -201,7 +201,8 @@ static bool is_of_type(const wk_json *value, wk_str type) {
     case WK_JSON_OBJECT: return wk_str_is(type, "object");
     case WK_JSON_NUMBER: break;
     }
-    return wk_str_is(type, "number") || (value->is_integer && wk_str_is(type, "integer"));
+    const bool is_whole = value->number == floor(value->number); /* 1.0, too */
+    return wk_str_is(type, "number") || (is_whole && wk_str_is(type, "integer"));
 }
 
 static bool fits_type(const wk_json *value, const wk_json *type) {

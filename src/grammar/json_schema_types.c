@@ -215,11 +215,9 @@ wick_status wk_schema_array(wk_schema *s, const wk_json *schema, wk_expr **out) 
 /* --- Constants --- */
 
 static wk_expr *number_literal(wk_schema *s, const wk_json *value) {
-    char text[WK_NUMBER_TEXT];
-    if (value->is_integer)
-        snprintf(text, sizeof text, "%" PRId64, value->integer);
-    else
-        wk_number_text(value->number, text);
+    char text[24];
+    if (!value->is_integer) return wk_expr_word(s->rules, value->string.text);
+    snprintf(text, sizeof text, "%" PRId64, value->integer);
     return wk_expr_word(s->rules, text);
 }
 

@@ -9,6 +9,7 @@
 
 #include "checked_heap.h"
 #include "core/half.h"
+#include "core/json_write.h"
 #include "core/rng.h"
 
 #include <wick/json.h>
@@ -159,6 +160,19 @@ static void test_numbers(void **state) {
     }
     const wk_json *const value = parse(*state, "NaN");
     assert_true(value->kind == WK_JSON_NUMBER && isnan(value->number));
+}
+
+/* Numbers are written as they were read. */
+static void test_written_numbers(void **state) {
+    const char *const text = "[0,-12,0.1,1.0,-1.50E+3,12345678901234567890,1e-400]";
+    wk_strbuf out;
+    wk_strbuf_init(&out, &((fixture *)*state)->checked.heap);
+    wk_write_value(&out, parse(*state, text));
+    assert_string_equal(out.data, text);
+    wk_strbuf_clear(&out);
+    wk_write_value(&out, parse(*state, "[1e999,NaN]"));
+    assert_string_equal(out.data, "[null,null]");
+    wk_strbuf_release(&out);
 }
 
 /* 2^53 + 1 lies halfway between two doubles: a digit 900 places behind it decides. */
@@ -331,6 +345,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_structure, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_strings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_numbers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_written_numbers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_long_number, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_random_numbers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
