@@ -126,6 +126,12 @@ static wick_status compile_reference(wk_schema *s, const wk_json *reference, wk_
 
 /* --- Combinations --- */
 
+/* Alternatives that accept nothing are left out, unless it is all of them: last says why then. */
+static wick_status any_left(const wk_schema *s, const wk_expr *choice, wick_status status,
+                            const wick_error *last) {
+    return s->rules->failed || choice->first ? WICK_OK : wk_pass_on(s->err, status, last);
+}
+
 /* A schema with a list of others, and with keywords of its own that hold for all of them. */
 static wick_status compile_choice(wk_schema *s, const wk_json *schema, const char *keyword,
                                   wk_expr **out) {
@@ -160,8 +166,7 @@ static wick_status compile_choice(wk_schema *s, const wk_json *schema, const cha
         if (status == WICK_OK) wk_expr_add(*out, one);
         if (status != WICK_OK && status != WICK_ERR_VALUE) return wk_pass_on(err, status, &last);
     }
-    /* Those that accept nothing are left out. */
-    return s->rules->failed || (*out)->first ? WICK_OK : wk_pass_on(err, status, &last);
+    return any_left(s, *out, status, &last);
 }
 
 static wick_status compile_all(wk_schema *s, const wk_json *schema, wk_expr **out) {
@@ -298,14 +303,21 @@ static wick_status compile_types(wk_schema *s, const wk_json *schema, unsigned g
     if (type->kind != WK_JSON_ARRAY || !type->child)
         return wk_schema_fail(s, WICK_ERR_FORMAT, "type", "must be a text or a list of texts");
     *out = wk_expr_list(s->rules, WK_EXPR_CHOICE);
+    wick_error *const err = s->err;
+    wick_error last;
+    wick_status status = WICK_OK;
     for (const wk_json *item = type->child; item; item = item->next) {
         wk_expr *one;
         if (item->kind != WK_JSON_STRING)
             return wk_schema_fail(s, WICK_ERR_FORMAT, "type", "must be a text or a list of texts");
-        WK_TRY(compile_type(s, schema, groups, item->string, &one));
-        wk_expr_add(*out, one);
+        last = (wick_error){0};
+        s->err = &last;
+        status = compile_type(s, schema, groups, item->string, &one);
+        s->err = err;
+        if (status == WICK_OK) wk_expr_add(*out, one);
+        if (status != WICK_OK && status != WICK_ERR_VALUE) return wk_pass_on(err, status, &last);
     }
-    return WICK_OK;
+    return any_left(s, *out, status, &last);
 }
 
 /* --- Everything --- */
