@@ -74,7 +74,7 @@ static wick_status sorted_entries(wk_jinja *j, const wk_jvalue *dict, wk_jlist *
     wk_jvalue pairs = *dict, sorted;
     pairs.kind = WK_J_ITEMS;
     WK_TRY(wk_jitems(j, &pairs, out));
-    WK_TRY(wk_jsorted(j, out, &path, NULL, true, false, &sorted));
+    WK_TRY(wk_jsorted(j, out, &(wk_jsorting){.path = &path, .case_sensitive = true}, &sorted));
     *out = *sorted.list;
     return WICK_OK;
 }

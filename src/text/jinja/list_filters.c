@@ -57,38 +57,39 @@ typedef struct keyed {
     wk_jvalue key, item;
 } keyed;
 
-/* What is equal needs no order: none and what is undefined have none. */
-static wick_status is_before(wk_jinja *j, const keyed *a, const keyed *b, bool reverse, bool *out) {
+static wick_status is_before(wk_jinja *j, const keyed *a, const keyed *b, const wk_jsorting *by,
+                             bool *out) {
     int order;
-    WK_TRY(wk_jequal(j, &a->key, &b->key, out));
-    *out = !*out;
-    if (!*out) return WICK_OK;
-    WK_TRY(reverse ? wk_jcompare(j, &b->key, &a->key, "<", &order)
-                   : wk_jcompare(j, &a->key, &b->key, "<", &order));
+    bool is_equal = false;
+    if (by->skips_equal) WK_TRY(wk_jequal(j, &a->key, &b->key, &is_equal));
+    *out = false;
+    if (is_equal) return WICK_OK;
+    WK_TRY(by->reverse ? wk_jcompare(j, &b->key, &a->key, "<", &order)
+                       : wk_jcompare(j, &a->key, &b->key, "<", &order));
     *out = order == -1;
     return WICK_OK;
 }
 
 /* Merges from [first, middle) and [middle, last) of from to to: equal ones stay in order. */
 static wick_status merge(wk_jinja *j, const keyed *from, size_t first, size_t middle, size_t last,
-                         bool reverse, keyed *to) {
+                         const wk_jsorting *by, keyed *to) {
     size_t a = first, b = middle;
     for (size_t i = first; i < last; i++) {
         bool takes_b = a == middle;
-        if (a < middle && b < last) WK_TRY(is_before(j, &from[b], &from[a], reverse, &takes_b));
+        if (a < middle && b < last) WK_TRY(is_before(j, &from[b], &from[a], by, &takes_b));
         to[i] = from[takes_b ? b++ : a++];
     }
     return WICK_OK;
 }
 
-static wick_status merge_sort(wk_jinja *j, keyed *items, size_t n, bool reverse) {
+static wick_status merge_sort(wk_jinja *j, keyed *items, size_t n, const wk_jsorting *by) {
     keyed *from = items, *to = wk_jalloc(j, n, sizeof *to);
     if (to == NULL) return WICK_ERR_VALUE;
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t first = 0; first < n; first += 2 * width) {
             const size_t middle = first + width < n ? first + width : n;
             const size_t last = middle + width < n ? middle + width : n;
-            WK_TRY(merge(j, from, first, middle, last, reverse, to));
+            WK_TRY(merge(j, from, first, middle, last, by, to));
         }
         keyed *const other = from;
         from = to;
@@ -98,13 +99,14 @@ static wick_status merge_sort(wk_jinja *j, keyed *items, size_t n, bool reverse)
     return WICK_OK;
 }
 
-/* paths: "a,b.c": several keys, the first counts most. */
-static wick_status sort_key(wk_jinja *j, const wk_jvalue *item, const wk_jvalue *paths,
-                            const wk_jvalue *fallback, bool case_sensitive, wk_jvalue *out) {
+/* The path "a,b.c" is of several keys, the first counts most. */
+static wick_status sort_key(wk_jinja *j, const wk_jvalue *item, const wk_jsorting *by,
+                            wk_jvalue *out) {
+    const wk_jvalue *const paths = by->path;
     if (paths->kind == WK_J_STRING) WK_TRY(wk_jread(j, paths->string.size));
     if (paths->kind != WK_J_STRING || !memchr(paths->string.text, ',', paths->string.size)) {
-        WK_TRY(wk_jpath(j, item, paths, fallback, out));
-        return wk_jfolded(j, out, case_sensitive);
+        WK_TRY(wk_jpath(j, item, paths, by->fallback, out));
+        return wk_jfolded(j, out, by->case_sensitive);
     }
     wk_jtext rest = paths->string;
     WK_TRY(wk_jlist_make(j, WK_J_TUPLE, 2, out));
@@ -114,23 +116,21 @@ static wick_status sort_key(wk_jinja *j, const wk_jvalue *item, const wk_jvalue 
         const wk_jvalue path = wk_jstring(wk_jtext_part(rest, 0, to));
         wk_jvalue part;
         WK_TRY(wk_jpath(j, item, &path, NULL, &part));
-        WK_TRY(wk_jfolded(j, &part, case_sensitive));
+        WK_TRY(wk_jfolded(j, &part, by->case_sensitive));
         WK_TRY(wk_jlist_push(j, out->list, part));
         if (comma == NULL) return WICK_OK;
         rest = wk_jtext_part(rest, to + 1, rest.size);
     }
 }
 
-wick_status wk_jsorted(wk_jinja *j, const wk_jlist *items, const wk_jvalue *path,
-                       const wk_jvalue *fallback, bool case_sensitive, bool reverse,
-                       wk_jvalue *out) {
+wick_status wk_jsorted(wk_jinja *j, const wk_jlist *items, const wk_jsorting *by, wk_jvalue *out) {
     keyed *const keys = wk_jalloc(j, items->n, sizeof *keys);
     if (keys == NULL) return WICK_ERR_VALUE;
     for (size_t i = 0; i < items->n; i++) {
         keys[i].item = items->items[i];
-        WK_TRY(sort_key(j, &items->items[i], path, fallback, case_sensitive, &keys[i].key));
+        WK_TRY(sort_key(j, &items->items[i], by, &keys[i].key));
     }
-    WK_TRY(merge_sort(j, keys, items->n, reverse));
+    WK_TRY(merge_sort(j, keys, items->n, by));
     WK_TRY(wk_jlist_make(j, WK_J_LIST, items->n, out));
     for (size_t i = 0; i < items->n; i++) WK_TRY(wk_jlist_push(j, out->list, keys[i].item));
     return WICK_OK;
@@ -139,8 +139,11 @@ wick_status wk_jsorted(wk_jinja *j, const wk_jlist *items, const wk_jvalue *path
 static wick_status f_sort(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     wk_jlist items;
     WK_TRY(wk_jself_items(j, args, &items));
-    return wk_jsorted(j, &items, &args->values[2], NULL, wk_jarg_truth(args, 1, false),
-                      wk_jarg_truth(args, 0, false), out);
+    const wk_jsorting by = {.path = &args->values[2],
+                            .case_sensitive = wk_jarg_truth(args, 1, false),
+                            .reverse = wk_jarg_truth(args, 0, false),
+                            .skips_equal = true};
+    return wk_jsorted(j, &items, &by, out);
 }
 
 static wick_status f_dictsort(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
@@ -160,25 +163,28 @@ static wick_status f_dictsort(wk_jinja *j, const wk_jargs *args, wk_jvalue *out)
     pairs.kind = WK_J_ITEMS;
     WK_TRY(wk_jitems(j, &pairs, &items));
     const wk_jvalue path = wk_jinteger(by_value ? 1 : 0);
-    return wk_jsorted(j, &items, &path, NULL, wk_jarg_truth(args, 0, false),
-                      wk_jarg_truth(args, 2, false), out);
+    const wk_jsorting by = {.path = &path,
+                            .case_sensitive = wk_jarg_truth(args, 0, false),
+                            .reverse = wk_jarg_truth(args, 2, false)};
+    return wk_jsorted(j, &items, &by, out);
 }
 
 /* Pairs of a value and the items that have it, by value. */
 static wick_status f_groupby(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     wk_jlist items;
     wk_jvalue sorted, before = {.kind = WK_J_ABSENT};
-    const bool case_sensitive = wk_jarg_truth(args, 2, false);
+    const wk_jsorting by = {.path = &args->values[0],
+                            .fallback = &args->values[1],
+                            .case_sensitive = wk_jarg_truth(args, 2, false)};
     WK_TRY(wk_jself_items(j, args, &items));
-    WK_TRY(
-        wk_jsorted(j, &items, &args->values[0], &args->values[1], case_sensitive, false, &sorted));
+    WK_TRY(wk_jsorted(j, &items, &by, &sorted));
     WK_TRY(wk_jlist_make(j, WK_J_LIST, 0, out));
     for (size_t i = 0; i < sorted.list->n; i++) {
         wk_jvalue shown, key, group;
         bool equal = false;
-        WK_TRY(wk_jpath(j, &sorted.list->items[i], &args->values[0], &args->values[1], &shown));
+        WK_TRY(wk_jpath(j, &sorted.list->items[i], by.path, by.fallback, &shown));
         key = shown;
-        WK_TRY(wk_jfolded(j, &key, case_sensitive));
+        WK_TRY(wk_jfolded(j, &key, by.case_sensitive));
         if (before.kind != WK_J_ABSENT) WK_TRY(wk_jequal(j, &key, &before, &equal));
         if (!equal) {
             WK_TRY(wk_jlist_make(j, WK_J_LIST, 1, &group));
