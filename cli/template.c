@@ -44,23 +44,21 @@ static const cli_group *const groups[] = {&group, NULL};
 
 /* ---- One rendering ---- */
 
-/* "2026-01-15T12:34:56"; zeros where there is none. */
-static wick_time_of_day read_time(const wick_json *value) {
-    wick_time_of_day t = {0};
+/* "2026-01-15T12:34:56"; zeros where there is none. False: it is of another form. */
+static bool read_time(const wick_json *value, wick_time_of_day *t) {
+    *t = (wick_time_of_day){0};
+    if (wick_json_kind_of(value) == WICK_JSON_NULL) return true;
     const char *const text = wick_json_text(value, NULL);
-    if (text == NULL || sscanf(text, "%d-%d-%dT%d:%d:%d", &t.year, &t.month, &t.day, &t.hour,
-                               &t.minute, &t.second) != 6)
-        return (wick_time_of_day){0};
-    return t;
+    return text != NULL && sscanf(text, "%d-%d-%dT%d:%d:%d", &t->year, &t->month, &t->day, &t->hour,
+                                  &t->minute, &t->second) == 6;
 }
 
 static wick_conversation read_case(const wick_json *from, bool is_language) {
     const wick_json *const variables = wick_json_get(from, "vars");
     const wick_json *const prompt = wick_json_get(from, "add_generation_prompt");
-    wick_conversation c = {.variables = variables,
-                           .generation_prompt = WICK_GENERATION_PROMPT_UNSET,
-                           .is_raw = true,
-                           .now = read_time(wick_json_get(from, "now"))};
+    wick_conversation c = {
+        .variables = variables, .generation_prompt = WICK_GENERATION_PROMPT_UNSET, .is_raw = true};
+    (void)read_time(wick_json_get(from, "now"), &c.now); /* read_cases has checked it */
     if (is_language) return c;
     c.is_raw = wick_json_is_true(wick_json_get(from, "raw"));
     c.messages = wick_json_get(from, "messages");
@@ -107,6 +105,16 @@ static void render_case(const wick_template *compiled, const wick_json *from, cl
 
 /* ---- All of them ---- */
 
+static int check_times(const char *path, const wick_json *cases) {
+    wick_time_of_day ignored;
+    int i = 1;
+    for (const wick_json *c = wick_json_first(cases); c != NULL; c = wick_json_next(c), i++)
+        if (!read_time(wick_json_get(c, "now"), &ignored))
+            return cli_error("'%s', case %d: \"now\" must be a text like \"2026-01-15T12:34:56\"",
+                             path, i);
+    return CLI_OK;
+}
+
 static int read_cases(const char *path, wick_json_document **cases) {
     cli_input input = {0};
     int code = cli_read_file(path, &input);
@@ -115,9 +123,10 @@ static int read_cases(const char *path, wick_json_document **cases) {
     if (wick_json_parse(input.text, input.size, cases, &error) != WICK_OK)
         code = cli_report_file(&error, path, "");
     cli_input_free(&input);
-    if (code == CLI_OK && wick_json_kind_of(wick_json_root(*cases)) != WICK_JSON_ARRAY)
-        code = cli_error("'%s' is not an array of cases", path);
-    return code;
+    if (code != CLI_OK) return code;
+    if (wick_json_kind_of(wick_json_root(*cases)) != WICK_JSON_ARRAY)
+        return cli_error("'%s' is not an array of cases", path);
+    return check_times(path, wick_json_root(*cases));
 }
 
 static int parse_own(const wick_file *model, const char *path, wick_template **compiled,

@@ -612,6 +612,8 @@ def test_templates_that_cannot_be_rendered():
         Path(template).write_text("{% if")
         for text, path, words in (("{}", template, "is not an array of cases"),
                                   ("[", template, "JSON, byte"),
+                                  ('[{}, {"now": [2024, 2, 9]}]', template, "case 2: \"now\" must"),
+                                  ('[{"now": "today"}]', template, "2026-01-15T12:34:56"),
                                   ("[]", MODEL, "has no chat template")):
             Path(cases).write_text(text)
             fails(1, words, arguments=["template", path, "--cases", cases])
