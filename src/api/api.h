@@ -274,7 +274,8 @@ enum { WK_FIT_MERGED = 0, WK_FIT_NO_SYSTEM = 1, WK_FIT_NO_CALLS = 2 };
 /* Such messages in place of those given. NULL: memory is short. */
 wk_json *wk_messages_fit(wick_exchange *x, const wk_json *messages, unsigned fits);
 /* prefill.c: takes the last message away where the answer goes on with it (x->begun), and puts it
- * at the end of the prompt. */
+ * at the end of the prompt. That and JSON by a schema come after thinking that the template opens.
+ */
 wick_status wk_request_prefill(wick_exchange *x, wick_error *err);
 wick_status wk_prefill_append(wick_exchange *x, wick_error *err);
 /* Whether it is several prompts: an array without numbers. */

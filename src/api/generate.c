@@ -68,7 +68,7 @@ static wick_status open_choice(wk_api_choice *choice, wick_error *err) {
     WK_TRY(wk_slot_take(choice, &desc, err));
     if (!x->style->is_chat) return WICK_OK;
     wick_answer_desc answer = {.has_tools = x->tools != NULL};
-    if (!x->must_call) answer.prompt = wick_prompt_text(x->rendered, &answer.prompt_size);
+    answer.prompt = wick_prompt_text(x->rendered, &answer.prompt_size);
     const wick_status opened = wick_answer_open(&answer, &choice->answer);
     return opened == WICK_OK ? WICK_OK : wk_fail_memory(err, 0, 0, "an answer");
 }

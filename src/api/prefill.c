@@ -1,5 +1,5 @@
-/* api/prefill.c: an answer that goes on with the last message where that is the assistant's, as
- * llama-server, vLLM and Anthropic have it. See api.h. */
+/* api/prefill.c: where an answer begins: in the last message where that is the assistant's, as
+ * llama-server, vLLM and Anthropic have it, or after the thinking. See api.h. */
 #include "api/api.h"
 
 #include "chat/answer.h"
@@ -65,9 +65,11 @@ static wick_status end_thinking(wick_prompt *prompt) {
     return WICK_OK;
 }
 
+/* JSON is all that a schema allows: it would be in the thought. */
 wick_status wk_prefill_append(wick_exchange *x, wick_error *err) {
-    if (!x->begun.text) return WICK_OK;
-    wick_status status = end_thinking(x->rendered);
-    if (status == WICK_OK) status = wk_prompt_append(x->rendered, x->begun, false);
+    const bool has_begun = x->begun.text != NULL;
+    wick_status status = WICK_OK;
+    if (has_begun || x->desc.sampler.json_schema) status = end_thinking(x->rendered);
+    if (status == WICK_OK && has_begun) status = wk_prompt_append(x->rendered, x->begun, false);
     return status == WICK_OK ? WICK_OK : wk_fail_memory(err, x->begun.size, 0, "a prompt");
 }

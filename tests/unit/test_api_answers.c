@@ -88,6 +88,39 @@ static void test_calls(void **state) {
          "event: response.completed");
 }
 
+/* What a schema wants is no thought, also where the template begins one. */
+static void test_json_after_thinking(void **state) {
+#define NULL_FORMAT "\"schema\":{\"type\":\"null\"}}"
+    static const struct {
+        const char *path, *body, *part;
+    } cases[] = {
+        {chat, "{" CHAT ",\"response_format\":{\"type\":\"json_schema\"," NULL_FORMAT "}",
+         "\"content\":\"null\",\"refusal\":null}"},
+        {"/v1/responses",
+         "{\"input\":\"a\",\"text\":{\"format\":{\"type\":\"json_schema\"," NULL_FORMAT "}}",
+         "\"output\":[{\"id\":\"msg_"},
+        {"/v1/messages",
+         "{" CHAT
+         ",\"max_tokens\":50,\"output_config\":{\"format\":{\"type\":\"json_schema\"," NULL_FORMAT
+         "}}",
+         "\"content\":[{\"type\":\"text\",\"text\":\"null\"}]"},
+        {"/api/chat", "{" CHAT ",\"stream\":false,\"format\":{\"type\":\"null\"}}",
+         "\"content\":\"null\"}"},
+        {chat,
+         "{" CHAT ",\"tool_choice\":\"required\",\"tools\":[{\"function\":{\"name\":\"f\","
+         "\"parameters\":{\"additionalProperties\":false}}}]}",
+         "\"content\":null,\"refusal\":null,\"tool_calls\":[{"},
+    };
+    (void)state;
+    wick_api *const api = open_api((wick_api_desc){.n_parallel = 1, .chat_template = "Hi<think>"});
+    for (size_t i = 0; i < WK_COUNT(cases); i++)
+        expect_text(answer(api, cases[i].path, cases[i].body, 200), cases[i].part);
+    const char *const text = answer(
+        api, "/apply-template", "{" CHAT ",\"response_format\":{\"type\":\"json_object\"}}", 200);
+    expect_text(text, "\"prompt\":\"Hi<think></think>\\n\\n\"");
+    wick_api_close(api);
+}
+
 /* parallel_tool_calls is false: what comes after the first one is left out. */
 static void test_one_call(void **state) {
     static const char said[] =
@@ -237,10 +270,15 @@ static void test_arguments_of_calls(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_thinking),           cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_one_call),           cmocka_unit_test(test_seeds),
-        cmocka_unit_test(test_responses),          cmocka_unit_test(test_offsets),
-        cmocka_unit_test(test_call_ids),           cmocka_unit_test(test_health),
+        cmocka_unit_test(test_thinking),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_json_after_thinking),
+        cmocka_unit_test(test_one_call),
+        cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_responses),
+        cmocka_unit_test(test_offsets),
+        cmocka_unit_test(test_call_ids),
+        cmocka_unit_test(test_health),
         cmocka_unit_test(test_arguments_of_calls),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
