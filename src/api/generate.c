@@ -66,7 +66,8 @@ static wick_status open_choice(wk_api_choice *choice, wick_error *err) {
     if (desc.sampler.seed > 0 && (desc.sampler.seed += choice->index) < choice->index)
         desc.sampler.seed++; /* past 0, which would be no seed */
     WK_TRY(wk_slot_take(choice, &desc, err));
-    if (!x->style->is_chat) return WICK_OK;
+    const bool is_json = desc.sampler.json_schema && !x->must_call;
+    if (!x->style->is_chat || is_json) return WICK_OK; /* nothing is a tag or a call */
     wick_answer_desc answer = {.has_tools = x->tools != NULL};
     answer.prompt = wick_prompt_text(x->rendered, &answer.prompt_size);
     const wick_status opened = wick_answer_open(&answer, &choice->answer);

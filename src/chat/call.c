@@ -13,6 +13,7 @@ typedef struct reading {
     wk_arena *arena;
     const wk_json *tools;
     bool is_keyed; /* the name is the key of the arguments */
+    bool is_bare;  /* no tag says that it is a call */
     wk_str left;
     wk_tool_call **end; /* of the list */
 } reading;
@@ -164,7 +165,11 @@ static bool read_object(reading *r, wk_str text) {
     if (!name) name = wk_json_get(object, "tool_name");
     wk_str arguments = member_of(text, "arguments");
     if (arguments.size == 0) arguments = member_of(text, "parameters");
-    return name && name->kind == WK_JSON_STRING && add_arguments(r, name->string, arguments);
+    if (!name || name->kind != WK_JSON_STRING) return false;
+    if (r->is_bare &&
+        (!wk_tool_find(r->tools, name->string) || (arguments.size == 0 && object->count > 1)))
+        return false; /* it may be the data that the user asked for */
+    return add_arguments(r, name->string, arguments);
 }
 
 static bool read_value(reading *r, wk_str text) {
@@ -556,6 +561,10 @@ bool wk_tool_calls_read(wk_arena *arena, wick_call_format format, wk_str text, c
         [WICK_CALL_FUNCTOOLS] = read_functools,
     };
     *calls = NULL;
-    reading r = {.arena = arena, .tools = tools, .left = text, .end = calls};
+    reading r = {.arena = arena,
+                 .tools = tools,
+                 .is_bare = format == WICK_CALL_JSON,
+                 .left = text,
+                 .end = calls};
     return format != WICK_CALL_NONE && readers[format](&r) && *calls;
 }

@@ -88,7 +88,7 @@ static void test_calls(void **state) {
          "event: response.completed");
 }
 
-/* What a schema wants is no thought, also where the template begins one. */
+/* JSON by a schema is content or a call, also where the template begins a thought. */
 static void test_json_after_thinking(void **state) {
 #define NULL_FORMAT "\"schema\":{\"type\":\"null\"}}"
     static const struct {
@@ -118,6 +118,32 @@ static void test_json_after_thinking(void **state) {
     const char *const text = answer(
         api, "/apply-template", "{" CHAT ",\"response_format\":{\"type\":\"json_object\"}}", 200);
     expect_text(text, "\"prompt\":\"Hi<think></think>\\n\\n\"");
+    wick_api_close(api);
+}
+
+/* An object with a name is a call where it names one of the tools, and has arguments or nothing
+ * else. */
+static void test_json_that_is_no_call(void **state) {
+    static const char person[] = "{\\\"name\\\": \\\"Bob\\\", \\\"age\\\": 5}";
+    static const char likeness[] = "{\\\"name\\\": \\\"f\\\", \\\"age\\\": 5}";
+    static const char call[] = "{\\\"name\\\": \\\"f\\\", \\\"parameters\\\": {}}";
+    static const char tools[] = "{" CHAT ",\"tools\":[" TOOL "]}";
+    (void)state;
+    SAYS(person, WICK_REASONING_APART, chat, tools,
+         "\"content\":\"{\\\"name\\\": \\\"Bob\\\", \\\"age\\\": 5}\"",
+         "\"finish_reason\":\"stop\"");
+    SAYS(likeness, WICK_REASONING_APART, chat, tools,
+         "\"content\":\"{\\\"name\\\": \\\"f\\\", \\\"age\\\": 5}\"", "\"finish_reason\":\"stop\"");
+    SAYS(call, WICK_REASONING_APART, chat, tools, "\"content\":null", "\"name\":\"f\"",
+         "\"finish_reason\":\"tool_calls\"");
+    wick_api *const api = open_api((wick_api_desc){.n_parallel = 1});
+    const char *const text =
+        answer(api, chat,
+               "{" CHAT ",\"tools\":[" TOOL "],\"response_format\":{\"type\":\"json_schema\","
+               "\"schema\":{\"const\":{\"name\":\"f\",\"arguments\":{\"a\":\"<think>\"}}}}}",
+               200);
+    expect_text(text, "\\\"<think>\\\"");
+    expect_text(text, "\"finish_reason\":\"stop\"");
     wick_api_close(api);
 }
 
@@ -273,6 +299,7 @@ int main(void) {
         cmocka_unit_test(test_thinking),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_json_after_thinking),
+        cmocka_unit_test(test_json_that_is_no_call),
         cmocka_unit_test(test_one_call),
         cmocka_unit_test(test_seeds),
         cmocka_unit_test(test_responses),

@@ -18,7 +18,7 @@ static const char tools_text[] =
     "\"opt\":{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]},"
     "\"both\":{\"oneOf\":[{\"type\":\"string\"},{\"type\":\"integer\"}]},"
     "\"word\":{\"enum\":[\"1\",\"2\",null]},\"one\":{\"const\":\"1\"},"
-    "\"some\":{\"anyOf\":[{\"type\":\"string\"},{}]}}}}}]";
+    "\"some\":{\"anyOf\":[{\"type\":\"string\"},{}]}}}}},{\"name\":\"a\"}]";
 
 typedef struct place {
     wk_heap heap;
@@ -71,6 +71,8 @@ static void reads_json(void **state) {
     check(state, WICK_CALL_JSON, "{\"name\":\"a\"}", "a {}");
     check(state, WICK_CALL_JSON, "{\"name\":\"a\",\"arguments\":\"{\\\"x\\\":1}\"}", "a {\"x\":1}");
     check(state, WICK_CALL_JSON, "{\"type\":\"function\",\"function\":{\"name\":\"a\"}}", "a {}");
+    check(state, WICK_CALL_JSON, "{\"name\":\"a\",\"x\":1,\"arguments\":null}", "a {}");
+    check(state, WICK_CALL_HERMES, "{\"name\":\"b\",\"x\":1}", "b {}");
     check(state, WICK_CALL_PIPES, "[{\"name\":\"a\"},{\"name\":\"b\",\"arguments\":{\"y\":2}}]",
           "a {};b {\"y\":2}");
     check(state, WICK_CALL_PYTHON_TAG, "{\"name\":\"a\"}; {\"name\":\"b\"}", "a {};b {}");
@@ -105,16 +107,13 @@ static void reads_other_json(void **state) {
 }
 
 static void refuses_json(void **state) {
-    const char *const texts[] = {"",
-                                 "{",
-                                 "[]",
-                                 "{}",
-                                 "7",
-                                 "{\"name\":7}",
-                                 "{\"name\":\"\"}",
+    const char *const texts[] = {"", "{", "[]", "{}", "7", "{\"name\":7}", "{\"name\":\"\"}",
                                  "{\"name\":\"a\",\"arguments\":7}",
                                  "{\"name\":\"a\",\"arguments\":\"x\"}",
-                                 "{\"name\":\"a\"} and more"};
+                                 "{\"name\":\"a\"} and more",
+                                 /* without tags: another tool, and other members */
+                                 "{\"name\":\"b\",\"arguments\":{}}", "{\"name\":\"a\",\"x\":1}",
+                                 "{\"name\":\"a\"},{\"name\":\"b\"}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         check(state, WICK_CALL_JSON, texts[i], "");
     check(state, WICK_CALL_NONE, "{\"name\":\"a\"}", "");
