@@ -79,38 +79,42 @@ static bool has_called(const wk_api_choice *choice) {
     return choice->exchange->has_one_call && choice->n_calls > 0;
 }
 
-/* A call that makes no sense is content: nothing is lost. */
+static void put_content(wk_api_choice *choice, wk_str text) {
+    if (text.size > 0) choice->exchange->style->text(choice, false, text);
+}
+
+static void put_span(wk_api_choice *choice, const wick_answer_span *span) {
+    if (span->open) put_content(choice, wk_str_of(span->open));
+    put_content(choice, (wk_str){span->text, span->size});
+    if (span->close) put_content(choice, wk_str_of(span->close));
+}
+
+/* A call that makes no sense is content, and so is any where there are no tools: nothing is lost.
+ */
 static void take_call(wk_api_choice *choice, const wick_answer_span *span) {
     wick_exchange *const x = choice->exchange;
     wk_arena scratch;
     wk_arena_init(&scratch, x->heap, 4096);
     wk_tool_call *calls;
-    if (wk_tool_calls_read(&scratch, span->format, (wk_str){span->text, span->size}, x->tools,
-                           &calls)) {
+    if (x->tools && wk_tool_calls_read(&scratch, span->format, (wk_str){span->text, span->size},
+                                       x->tools, &calls)) {
         for (; calls && !has_called(choice); calls = calls->next) {
             x->style->call(choice, calls);
             choice->n_calls++;
         }
     } else {
-        x->style->text(choice, false, wk_str_of(span->open));
-        x->style->text(choice, false, (wk_str){span->text, span->size});
-        x->style->text(choice, false, wk_str_of(span->close));
+        put_span(choice, span);
     }
     wk_arena_release(&scratch);
 }
 
 /* Reasoning that is content has its tags. */
 static void take_reasoning(wk_api_choice *choice, const wick_answer_span *span) {
-    wick_exchange *const x = choice->exchange;
-    const wk_str text = {span->text, span->size};
-    if (x->reasoning == WICK_REASONING_APART) {
-        if (text.size > 0) x->style->text(choice, true, text);
-        return;
-    }
-    if (span->open && span->open[0] != '\0') x->style->text(choice, false, wk_str_of(span->open));
-    if (text.size > 0) x->style->text(choice, false, text);
-    if (span->close && span->close[0] != '\0')
-        x->style->text(choice, false, wk_str_of(span->close));
+    const wick_exchange *const x = choice->exchange;
+    if (x->reasoning != WICK_REASONING_APART)
+        put_span(choice, span);
+    else if (span->size > 0)
+        x->style->text(choice, true, (wk_str){span->text, span->size});
 }
 
 static void take_spans(wk_api_choice *choice) {
@@ -120,8 +124,8 @@ static void take_spans(wk_api_choice *choice) {
             take_call(choice, &span);
         else if (span.kind == WICK_ANSWER_REASONING)
             take_reasoning(choice, &span);
-        else if (span.size > 0)
-            choice->exchange->style->text(choice, false, (wk_str){span.text, span.size});
+        else
+            put_span(choice, &span);
     }
 }
 

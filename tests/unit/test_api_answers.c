@@ -121,6 +121,19 @@ static void test_json_after_thinking(void **state) {
     wick_api_close(api);
 }
 
+/* Who gives no tools may read calls in the text. */
+static void test_calls_without_tools(void **state) {
+#define WRITTEN(quote) "Sure.<tool_call>{" quote "name" quote ": " quote "f" quote "}</tool_call>"
+    static const char said[] = WRITTEN("\\\""), content[] = "\"content\":\"" WRITTEN("\\\"") "\"";
+    (void)state;
+    SAYS(said, WICK_REASONING_APART, chat, "{" CHAT "}", content, "\"finish_reason\":\"stop\"");
+    SAYS(said, WICK_REASONING_APART, chat,
+         "{" CHAT ",\"tools\":[" TOOL "],\"tool_choice\":\"none\"}", content);
+    SAYS(said, WICK_REASONING_APART, "/api/chat", "{" CHAT ",\"stream\":false}", content);
+    SAYS(said, WICK_REASONING_APART, "/api/generate", "{\"prompt\":\"Hi\",\"stream\":false}",
+         "\"response\":\"" WRITTEN("\\\"") "\"");
+}
+
 /* An object with a name is a call where it names one of the tools, and has arguments or nothing
  * else. */
 static void test_json_that_is_no_call(void **state) {
@@ -299,6 +312,7 @@ int main(void) {
         cmocka_unit_test(test_thinking),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_json_after_thinking),
+        cmocka_unit_test(test_calls_without_tools),
         cmocka_unit_test(test_json_that_is_no_call),
         cmocka_unit_test(test_one_call),
         cmocka_unit_test(test_seeds),
