@@ -172,7 +172,9 @@ WICK_API wick_session *wick_chat_session(wick_chat *chat);
 /* ---- An answer: content, reasoning, calls of tools ---- */
 
 /* Cuts the text of a model, as it comes, at the tags that models put around their thinking and
- * around calls of tools. Needs no model; belongs to one thread at a time. */
+ * around calls of tools. A tag of thinking counts where nothing but blanks comes before it, or
+ * between it and the call or the thinking before it; elsewhere it is content. Needs no model;
+ * belongs to one thread at a time. */
 typedef struct wick_answer wick_answer;
 
 typedef enum wick_answer_kind {

@@ -1,6 +1,7 @@
 /* chat/answer.c: a model's text, as it comes, to content, reasoning and calls of tools. */
 #include "chat/answer.h"
 
+#include "chat/scan.h"
 #include "core/compiler.h"
 #include "core/str.h"
 #include "text/unicode/unicode.h"
@@ -62,6 +63,7 @@ struct wick_answer {
     size_t looked;         /* bytes after them where no tag begins */
     const wk_mark *inside; /* NULL: content */
     bool is_opened;        /* inside has been entered; no span says so yet */
+    bool is_said;          /* content, not only blanks, has come since the last call or thought */
     bool may_be_bare;      /* no text has come yet; JSON would be a call */
     bool in_header;        /* no text has come yet; the prompt began a message's header */
     bool is_over;          /* no more text comes */
@@ -146,9 +148,10 @@ static size_t partial_character(const char *text, size_t size) {
     return 0;
 }
 
-/* Bytes up to the next tag: the one that closes what is open, or any that opens something. Where
- * *found is NULL they end with the text, or where a tag or a character is not complete yet. */
-static size_t find_tag(const wick_answer *a, const char *text, size_t size, const wk_mark **found) {
+/* Bytes up to the next tag: the one that closes what is open, or any that opens something. Thinking
+ * begins before content: "models write <think> and ..." is about the tag. Where *found is NULL the
+ * bytes end with the text, or where a tag or a character is not complete yet. */
+static size_t find_tag(wick_answer *a, const char *text, size_t size, const wk_mark **found) {
     const wk_mark *const first = a->inside ? a->inside : wk_marks;
     const wk_mark *const end = a->inside ? first + 1 : wk_marks + WK_N_MARKS;
     *found = NULL;
@@ -157,9 +160,11 @@ static size_t find_tag(const wick_answer *a, const char *text, size_t size, cons
             const char *const tag = a->inside ? mark->close : mark->open;
             bool is_whole;
             if (!tag || !may_stand(text + i, size - i, tag, &is_whole)) continue;
+            if (a->is_said && mark->kind == WK_MARK_REASONING) continue;
             if (is_whole) *found = mark;
             if (is_whole || !a->is_over) return i;
         }
+        a->is_said = !a->inside && (a->is_said || !wk_scan_is_blank(text[i]));
     }
     return a->is_over ? size : size - partial_character(text, size);
 }
@@ -170,6 +175,7 @@ static void enter(wick_answer *a, const wk_mark *mark, size_t size) {
     if (!mark || mark->kind == WK_MARK_FRAME) return;
     a->inside = mark;
     a->is_opened = true;
+    a->is_said = false;
 }
 
 /* Takes the header that stands at text, if one does: tags and ASCII up to <|message|>, beginning

@@ -94,7 +94,7 @@ static void splits(const char *text, const char *expected) {
     splits_as(text, no_prompt, true, expected);
 }
 
-/* Each row of the table, between content, and without its end. */
+/* Each row of the table, between content, and without its end; thinking begins after blanks. */
 static void test_every_format(void **state) {
     (void)state;
     const char *const inside = "\xC3\xA4{\"a\": [1, \"<b>\"]}\xF0\x9F\x99\x82";
@@ -112,8 +112,9 @@ static void test_every_format(void **state) {
                                 : mark->kind == WK_MARK_CALL ? ")"
                                                              : "}";
         const char *const colon = *end != '\0' ? ":" : "";
-        (void)snprintf(text, sizeof text, "a\xC3\xA4 %s%s%s%s", mark->open, inside, close, after);
-        (void)snprintf(expected, sizeof expected, "a\xC3\xA4 %s%s%s%s%s%s", begin, inside, colon,
+        const char *const before = mark->kind == WK_MARK_REASONING ? " \r\n" : "a\xC3\xA4 ";
+        (void)snprintf(text, sizeof text, "%s%s%s%s%s", before, mark->open, inside, close, after);
+        (void)snprintf(expected, sizeof expected, "%s%s%s%s%s%s%s", before, begin, inside, colon,
                        close, end, after);
         splits(text, expected);
         (void)snprintf(text, sizeof text, "%s%s%.*s", mark->open, inside,
@@ -141,7 +142,7 @@ static void test_content(void **state) {
     splits("", "");
     splits("Just text.", "Just text.");
     splits("a < b, <thin>, <<think, [TOOL", "a < b, <thin>, <<think, [TOOL");
-    splits("<<think>a</think>", "<{<think>:a:</think>}");
+    splits("<<think>a</think>", "<<think>a</think>");
 }
 
 static void test_reasoning(void **state) {
@@ -155,6 +156,24 @@ static void test_reasoning(void **state) {
     splits("<think>[/THINK]<tool_call>1</tool_call></thin</think>",
            "{<think>:[/THINK]<tool_call>1</tool_call></thin:</think>}");
     splits("stray</think> and </tool_call>", "stray</think> and </tool_call>");
+}
+
+/* A tag that the text is about; and models that think again. */
+static void test_reasoning_in_content(void **state) {
+    (void)state;
+    splits("Like `<think>` here, [THINK] too. <think>",
+           "Like `<think>` here, [THINK] too. <think>");
+    splits("<think>a</think>\n\nb <think>c</think>", "{<think>:a:</think>}\n\nb <think>c</think>");
+    splits("[\"use <think> tags\"].", "[\"use <think> tags\"].");
+    splits_as("a</think>b<think>c", "<think>", true, "{<think>:a:</think>}b<think>c");
+    splits("<think>a</think>\n<tool_call>1</tool_call>\n<think></think>",
+           "{<think>:a:</think>}\n(2:1:</tool_call>)\n{<think>::</think>}");
+    splits("a<tool_call>1</tool_call>\n<think>b</think>c",
+           "a(2:1:</tool_call>)\n{<think>:b:</think>}c");
+    splits("a<tool_call>1</tool_call>.<think>b", "a(2:1:</tool_call>).<think>b");
+    splits("a<|channel|>analysis<|message|><|end|>b<think>",
+           "a{<|channel|>analysis<|message|>::<|end|>}b<think>");
+    splits("\xE2\x82\xAC<think>", "\xE2\x82\xAC<think>");
 }
 
 static void test_opened_by_the_prompt(void **state) {
@@ -221,16 +240,20 @@ static void test_what_is_held_back(void **state) {
     wick_answer *answer = NULL;
     written out = {.size = 0};
     assert_int_equal(wick_answer_open(NULL, &answer), WICK_OK);
-    feed(&out, answer, "a <thi", 6);
-    assert_string_equal(out.text, "a ");
-    feed(&out, answer, "s\xE2\x82", 3);
-    assert_string_equal(out.text, "a <this");
-    feed(&out, answer, "\xAC<think>b", 9);
-    assert_string_equal(out.text, "a <this\xE2\x82\xAC{<think>:b");
+    feed(&out, answer, " <thi", 5);
+    assert_string_equal(out.text, " ");
+    feed(&out, answer, "nk>b", 4);
+    assert_string_equal(out.text, " {<think>:b");
     feed(&out, answer, "c</", 3);
-    assert_string_equal(out.text, "a <this\xE2\x82\xAC{<think>:bc");
-    feed(&out, answer, "think>[TOOL_CALLS]x", 19);
-    assert_string_equal(out.text, "a <this\xE2\x82\xAC{<think>:bc:</think>}");
+    assert_string_equal(out.text, " {<think>:bc");
+    feed(&out, answer, "think>a <to", 11);
+    assert_string_equal(out.text, " {<think>:bc:</think>}a ");
+    feed(&out, answer, "s\xE2\x82", 3);
+    assert_string_equal(out.text, " {<think>:bc:</think>}a <tos");
+    feed(&out, answer, "\xAC<thi", 5); /* which opens nothing here */
+    assert_string_equal(out.text, " {<think>:bc:</think>}a <tos\xE2\x82\xAC<thi");
+    feed(&out, answer, "[TOOL_CALLS]x", 13);
+    assert_string_equal(out.text, " {<think>:bc:</think>}a <tos\xE2\x82\xAC<thi");
     wick_answer_close(answer);
 }
 
@@ -297,6 +320,7 @@ int main(void) {
         cmocka_unit_test(test_tags_are_apart),
         cmocka_unit_test(test_content),
         cmocka_unit_test(test_reasoning),
+        cmocka_unit_test(test_reasoning_in_content),
         cmocka_unit_test(test_opened_by_the_prompt),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_channels),
