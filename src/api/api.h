@@ -102,7 +102,8 @@ struct wk_api_choice {
     uint32_t n_found;  /* n_reused of the session when it was continued */
     bool is_scoring;   /* the session reads the prompt for its log probabilities */
     bool has_scored;
-    bool is_thinking; /* the content is in a tag of reasoning */
+    bool has_mark; /* of a thought or of a call, which is not content */
+    bool has_said; /* content other than blanks */
     wick_end_reason reason;
     uint32_t stop;      /* which string ended it */
     uint64_t n_written; /* characters of the tokens whose log probabilities were written */
@@ -112,6 +113,7 @@ struct wk_api_choice {
     wk_strbuf content, reasoning; /* of an answer that is written at its end */
     wk_strbuf calls, tokens;      /* items of arrays, as JSON */
     wk_strbuf logprobs;           /* logprobs.c: that wait to be written */
+    wk_strbuf blanks;             /* at the end of the content: they wait for what follows */
     wick_session_stats stats;     /* at its end */
     uint64_t last_ns;             /* of its latest token, by wk_clock_ns; 0: none yet */
 };

@@ -2,6 +2,7 @@
  */
 #include "api/api.h"
 
+#include "chat/scan.h"
 #include "sample/logprobs.h"
 #include "sys/clock.h"
 
@@ -15,6 +16,7 @@ static void free_choice(wk_api_choice *choice) {
     wk_strbuf_release(&choice->calls);
     wk_strbuf_release(&choice->tokens);
     wk_strbuf_release(&choice->logprobs);
+    wk_strbuf_release(&choice->blanks);
 }
 
 wick_status wk_texts_make(wick_exchange *x, wick_error *err) {
@@ -29,7 +31,7 @@ wick_status wk_texts_make(wick_exchange *x, wick_error *err) {
         wk_api_choice *const choice = &x->choices[i];
         *choice = (wk_api_choice){.exchange = x, .index = i, .prompt = &x->prompts[i / x->n]};
         wk_strbuf *const buffers[] = {&choice->content, &choice->reasoning, &choice->calls,
-                                      &choice->tokens, &choice->logprobs};
+                                      &choice->tokens,  &choice->logprobs,  &choice->blanks};
         for (size_t b = 0; b < sizeof buffers / sizeof *buffers; b++)
             wk_strbuf_init(buffers[b], x->heap);
     }
@@ -79,8 +81,33 @@ static bool has_called(const wk_api_choice *choice) {
     return choice->exchange->has_one_call && choice->n_calls > 0;
 }
 
+/* Blanks wait for what follows: models write them around thoughts and calls. */
 static void put_content(wk_api_choice *choice, wk_str text) {
-    if (text.size > 0) choice->exchange->style->text(choice, false, text);
+    wk_strbuf *const held = &choice->blanks;
+    size_t n = text.size;
+    while (n > 0 && wk_scan_is_blank(text.text[n - 1])) n--;
+    wk_strbuf_append(held, text.text, text.size);
+    if (n == 0 || held->failed) return;
+    n += held->size - text.size;
+    wk_str said = {held->data, n};
+    if (choice->has_mark && !choice->has_said) said = wk_scan_trim(said);
+    choice->exchange->style->text(choice, false, said);
+    choice->has_said = true;
+    held->size -= n;
+    memmove(held->data, held->data + n, held->size);
+}
+
+/* Blanks before a thought or a call belong to it. */
+static void pass_mark(wk_api_choice *choice) {
+    choice->has_mark = true;
+    choice->blanks.size = 0;
+}
+
+/* Blanks at the end are content, unless a call came or they are all there is beside a thought. */
+static void end_content(wk_api_choice *choice) {
+    const wk_str blanks = {choice->blanks.data, choice->blanks.size};
+    if (blanks.size > 0 && choice->n_calls == 0 && (choice->has_said || !choice->has_mark))
+        choice->exchange->style->text(choice, false, blanks);
 }
 
 static void put_span(wk_api_choice *choice, const wick_answer_span *span) {
@@ -98,6 +125,7 @@ static void take_call(wk_api_choice *choice, const wick_answer_span *span) {
     wk_tool_call *calls;
     if (x->tools && wk_tool_calls_read(&scratch, span->format, (wk_str){span->text, span->size},
                                        x->tools, &calls)) {
+        pass_mark(choice);
         for (; calls && !has_called(choice); calls = calls->next) {
             x->style->call(choice, calls);
             choice->n_calls++;
@@ -111,10 +139,12 @@ static void take_call(wk_api_choice *choice, const wick_answer_span *span) {
 /* Reasoning that is content has its tags. */
 static void take_reasoning(wk_api_choice *choice, const wick_answer_span *span) {
     const wick_exchange *const x = choice->exchange;
-    if (x->reasoning != WICK_REASONING_APART)
+    if (x->reasoning != WICK_REASONING_APART) {
         put_span(choice, span);
-    else if (span->size > 0)
-        x->style->text(choice, true, (wk_str){span->text, span->size});
+        return;
+    }
+    pass_mark(choice);
+    if (span->size > 0) x->style->text(choice, true, (wk_str){span->text, span->size});
 }
 
 static void take_spans(wk_api_choice *choice) {
@@ -161,6 +191,7 @@ static void end_choice(wk_api_choice *choice, wick_end_reason reason) {
     choice->reason = reason;
     wick_answer_finish(choice->answer);
     if (choice->answer) take_spans(choice);
+    end_content(choice);
     wk_choice_get_stats(choice, &choice->stats);
     count_choice(&choice->exchange->api->totals, &choice->stats);
     choice->exchange->style->end(choice);
@@ -178,7 +209,8 @@ static void count_token(wk_api_choice *choice) {
 
 static bool has_failed(const wk_api_choice *choice) {
     return choice->content.failed || choice->reasoning.failed || choice->calls.failed ||
-           choice->tokens.failed || choice->logprobs.failed || choice->exchange->out.failed;
+           choice->blanks.failed || choice->tokens.failed || choice->logprobs.failed ||
+           choice->exchange->out.failed;
 }
 
 /* The logits after a token of the prompt: what they give the next one. */

@@ -134,6 +134,50 @@ static void test_calls_without_tools(void **state) {
          "\"response\":\"" WRITTEN("\\\"") "\"");
 }
 
+/* Those around thoughts and calls are not content; in plain answers they are. */
+static void test_blanks(void **state) {
+#define CALLS                                                                                      \
+    "<tool_call>\\n{\\\"name\\\": \\\"f\\\"}\\n</tool_call>\\n<tool_call>{\\\"name\\\": "          \
+    "\\\"f\\\"}</tool_call>\\n"
+    static const char thought[] = "\\n<think>\\nhm\\n</think>\\n\\n";
+    static const char calls[] = "<think>hm</think>\\n\\nI  look.\\n" CALLS;
+    static const char only_calls[] = "<think></think>\\n\\n" CALLS;
+    static const char both[] = "\\nI look.\\n" CALLS "\\nDone. \\n";
+    static const char tools[] = "{" CHAT ",\"tools\":[" TOOL "]}";
+    static const char stream[] = "{" CHAT ",\"stream\":true,\"tools\":[" TOOL "]}";
+    (void)state;
+    SAYS("\\n Yes\\n\\tNo\\n", WICK_REASONING_APART, chat, tools,
+         "\"content\":\"\\n Yes\\n\\tNo\\n\"");
+    SAYS("\\n Yes\\n\\tNo\\n", WICK_REASONING_APART, chat, "{" CHAT "}",
+         "\"content\":\"\\n Yes\\n\\tNo\\n\"");
+    SAYS(" \\n", WICK_REASONING_APART, chat, tools, "\"content\":\" \\n\"");
+    SAYS(thought, WICK_REASONING_APART, chat, tools, "\"content\":\"\"",
+         "\"reasoning_content\":\"\\nhm\\n\"");
+    SAYS(thought, WICK_REASONING_IN_CONTENT, chat, tools,
+         "\"content\":\"\\n<think>\\nhm\\n</think>\\n\\n\"");
+    SAYS("<think>hm</think>\\n\\nYes.\\n", WICK_REASONING_APART, chat, tools,
+         "\"content\":\"Yes.\\n\"");
+    SAYS(calls, WICK_REASONING_APART, chat, tools, "\"content\":\"I  look.\"", "\"tool_calls\"");
+    SAYS(both, WICK_REASONING_APART, chat, tools, "\"content\":\"\\nI look.\\n\\nDone.\"");
+    SAYS(only_calls, WICK_REASONING_APART, chat, tools, "\"content\":null", "\"tool_calls\"");
+    SAYS(calls, WICK_REASONING_APART, "/v1/messages",
+         "{" CHAT ",\"max_tokens\":200,\"stream\":true,\"tools\":[{\"name\":\"f\"}]}",
+         "\"index\":0,\"content_block\":{\"type\":\"thinking\"",
+         "\"index\":1,\"content_block\":{\"type\":\"text\"",
+         "\"index\":2,\"content_block\":{\"type\":\"tool_use\"",
+         "\"index\":3,\"content_block\":{\"type\":\"tool_use\"",
+         "\"index\":3}\n\nevent: message_delta");
+    SAYS(calls, WICK_REASONING_APART, "/v1/responses",
+         "{\"input\":\"a\",\"tools\":[{\"type\":\"function\",\"name\":\"f\"}]}", "\"id\":\"rs_",
+         "_0\"", "\"id\":\"msg_", "_1\"", "\"text\":\"I  look.\"", "\"id\":\"fc_", "_2\"",
+         "\"id\":\"fc_", "_3\"", "\"arguments\":\"{}\"}],");
+    SAYS("Yes\\n\\n<|channel|>analysis<|message|>hm<|end|>.", WICK_REASONING_APART, chat,
+         "{" CHAT "}", "\"content\":\"Yes.\"");
+    wick_api *const api = open_saying(only_calls, WICK_REASONING_APART);
+    assert_null(strstr(answer(api, chat, stream, 200), "\"content\":\""));
+    wick_api_close(api);
+}
+
 /* An object with a name is a call where it names one of the tools, and has arguments or nothing
  * else. */
 static void test_json_that_is_no_call(void **state) {
@@ -313,6 +357,7 @@ int main(void) {
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_json_after_thinking),
         cmocka_unit_test(test_calls_without_tools),
+        cmocka_unit_test(test_blanks),
         cmocka_unit_test(test_json_that_is_no_call),
         cmocka_unit_test(test_one_call),
         cmocka_unit_test(test_seeds),
