@@ -211,6 +211,9 @@ typedef struct wick_answer_desc {
     const char *prompt;
     size_t prompt_size;
     bool has_tools; /* the prompt lists tools: an answer that begins with { is a call */
+    /* The tools that it lists, an array of functions as wick_conversation has them, for
+     * wick_answer_calls. Copied. NULL: they are not known. */
+    const wick_json *tools;
 } wick_answer_desc;
 
 /* A part of the answer, without tags. Content and reasoning come as many spans, as early as
@@ -240,6 +243,12 @@ WICK_API wick_status wick_answer_feed(wick_answer *answer, const char *text, siz
 WICK_API void wick_answer_finish(wick_answer *answer);
 /* The next span; false: there is none before more text comes. */
 WICK_API bool wick_answer_next(wick_answer *answer, wick_answer_span *span);
+/* What the last span calls, in the form of any family, as JSON:
+ * [{"name": ..., "arguments": {...}}, ...]. A value that a form does not give a type has that of
+ * the tool's parameter. UTF-8, terminated; the answer's, until its next call. NULL: the span is no
+ * call, or none that is understood, as one that was cut off; also where memory is short. size may
+ * be NULL. */
+WICK_API const char *wick_answer_calls(wick_answer *answer, size_t *size);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,10 @@
 /* chat/answer.c: a model's text, as it comes, to content, reasoning and calls of tools. */
 #include "chat/answer.h"
 
+#include "chat/call.h"
 #include "chat/scan.h"
 #include "core/compiler.h"
+#include "core/json_write.h"
 #include "core/str.h"
 #include "text/unicode/unicode.h"
 
@@ -67,6 +69,10 @@ struct wick_answer {
     bool may_be_bare;      /* no text has come yet; JSON would be a call */
     bool in_header;        /* no text has come yet; the prompt began a message's header */
     bool is_over;          /* no more text comes */
+    wick_answer_span last;
+    wk_arena arena; /* of the tools */
+    wk_json *tools; /* NULL: not known */
+    wk_strbuf calls;
 };
 
 /* ---- Opening and feeding ---- */
@@ -95,17 +101,26 @@ wick_status wick_answer_open(const wick_answer_desc *desc, wick_answer **answer)
     if (!made) return WICK_ERR_OUT_OF_MEMORY;
     made->heap = heap;
     wk_strbuf_init(&made->text, &made->heap);
+    wk_strbuf_init(&made->calls, &made->heap);
+    wk_arena_init(&made->arena, &made->heap, 1024);
     const wk_mark *const mark = find_opened(desc->prompt, desc->prompt ? desc->prompt_size : 0);
     made->in_header = mark && mark->kind == WK_MARK_HEADER;
     made->inside = made->in_header ? NULL : mark;
     made->is_opened = made->inside != NULL;
-    made->may_be_bare = desc->has_tools && !made->inside;
-    return WICK_OK;
+    made->may_be_bare = (desc->has_tools || (desc->tools && desc->tools->child)) && !made->inside;
+    if (!desc->tools) return WICK_OK;
+    made->tools = wk_arena_alloc(&made->arena, sizeof *made->tools);
+    if (made->tools && wk_json_copy(&made->arena, desc->tools, made->tools)) return WICK_OK;
+    wick_answer_close(made);
+    *answer = NULL;
+    return WICK_ERR_OUT_OF_MEMORY;
 }
 
 void wick_answer_close(wick_answer *answer) {
     if (!answer) return;
     wk_strbuf_release(&answer->text);
+    wk_strbuf_release(&answer->calls);
+    wk_arena_release(&answer->arena);
     wk_heap heap = answer->heap;
     wk_free(&heap, answer, sizeof *answer);
 }
@@ -268,5 +283,40 @@ static bool take_inside(wick_answer *a, wick_answer_span *span) {
 
 bool wick_answer_next(wick_answer *answer, wick_answer_span *span) {
     if (!answer || !span) return false;
-    return take_content(answer, span) || (answer->inside && take_inside(answer, span));
+    if (!take_content(answer, span) && !(answer->inside && take_inside(answer, span))) return false;
+    answer->last = *span;
+    return true;
+}
+
+/* ---- Calls ---- */
+
+static void write_calls(wk_strbuf *to, const wk_tool_call *call) {
+    wk_write_open(to, '[');
+    for (; call; call = call->next) {
+        wk_write_open(to, '{');
+        wk_write_put_string(to, "name", call->name);
+        wk_write_key(to, "arguments");
+        wk_strbuf_append(to, call->arguments.text, call->arguments.size);
+        wk_write_close(to, '}');
+    }
+    wk_write_close(to, ']');
+}
+
+const char *wick_answer_calls(wick_answer *answer, size_t *size) {
+    if (size) *size = 0;
+    if (!answer || answer->last.kind != WICK_ANSWER_CALL) return NULL;
+    const wk_str text = {answer->last.text, answer->last.size};
+    wk_strbuf *const to = &answer->calls;
+    wk_tool_call *calls;
+    wk_arena scratch;
+    wk_strbuf_release(to);
+    wk_arena_init(&scratch, &answer->heap, 1024);
+    if (wk_tool_calls_read(&scratch, answer->last.format, text, answer->tools, &calls)) {
+        write_calls(to, calls);
+        wk_strbuf_append(to, "", 1);
+    }
+    wk_arena_release(&scratch);
+    if (to->failed || to->size == 0) return NULL;
+    if (size) *size = to->size - 1;
+    return to->data;
 }

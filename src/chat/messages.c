@@ -64,21 +64,6 @@ static bool copy_text(wk_arena *arena, wk_str text, wk_str *out) {
     return true;
 }
 
-/* With all that it holds, but without its place in a list. */
-static bool copy_json(wk_arena *arena, const wk_json *from, wk_json *to) {
-    *to = *from;
-    to->child = to->last = to->next = NULL;
-    to->count = 0;
-    if (from->key.text && !copy_text(arena, from->key, &to->key)) return false;
-    if (from->kind == WK_JSON_STRING && !copy_text(arena, from->string, &to->string)) return false;
-    for (const wk_json *item = from->child; item; item = item->next) {
-        wk_json *const copy = wk_arena_alloc(arena, sizeof *copy);
-        if (!copy || !copy_json(arena, item, copy)) return false;
-        wk_json_append(to, copy);
-    }
-    return true;
-}
-
 static wk_json *add_text(message *m, const char *key) {
     wk_json *const item = wk_arena_array(&m->arena, 1, sizeof *item);
     if (!item) return NULL;
@@ -135,7 +120,7 @@ wick_status wk_chat_messages_add_json(wk_chat_messages *messages, const wk_json 
     if (!from || from->kind != WK_JSON_OBJECT || !role || role->kind != WK_JSON_STRING)
         return wk_fail(err, WICK_ERR_VALUE, "a message must be an object with a text as its role");
     message *const m = make_message(messages->heap);
-    if (!m || !copy_json(&m->arena, from, &m->object)) {
+    if (!m || !wk_json_copy(&m->arena, from, &m->object)) {
         if (m) free_message(messages->heap, m);
         return fail_memory(err);
     }

@@ -319,6 +319,28 @@ void wk_json_drop(wk_json *list, const wk_json *item) {
     list->count--;
 }
 
+static bool copy_text(wk_arena *arena, wk_str *text) {
+    char *const copy = text->text ? wk_arena_alloc(arena, text->size + 1) : NULL;
+    if (!copy) return !text->text;
+    memcpy(copy, text->text, text->size);
+    copy[text->size] = '\0';
+    text->text = copy;
+    return true;
+}
+
+bool wk_json_copy(wk_arena *arena, const wk_json *from, wk_json *to) {
+    *to = *from;
+    to->child = to->last = to->next = NULL;
+    to->count = 0;
+    if (!copy_text(arena, &to->key) || !copy_text(arena, &to->string)) return false;
+    for (const wk_json *item = from->child; item; item = item->next) {
+        wk_json *const copy = wk_arena_alloc(arena, sizeof *copy);
+        if (!copy || !wk_json_copy(arena, item, copy)) return false;
+        wk_json_append(to, copy);
+    }
+    return true;
+}
+
 const wk_json *wk_json_get(const wk_json *object, const char *key) {
     if (!object || object->kind != WK_JSON_OBJECT) return NULL;
     const wk_json *found = NULL;

@@ -83,7 +83,9 @@ static void check(const char *text, size_t first, size_t step, const wick_answer
 }
 
 static void splits_as(const char *text, const char *prompt, bool has_tools, const char *expected) {
-    const wick_answer_desc desc = {prompt, prompt != NULL ? strlen(prompt) : 0, has_tools};
+    const wick_answer_desc desc = {.prompt = prompt,
+                                   .prompt_size = prompt != NULL ? strlen(prompt) : 0,
+                                   .has_tools = has_tools};
     const size_t size = strlen(text);
     for (size_t cut = 0; cut <= size; cut++) check(text, cut, SIZE_MAX / 2, &desc, expected);
     for (size_t step = 1; step < 4; step++) check(text, 0, step, &desc, expected);
@@ -257,6 +259,57 @@ static void test_what_is_held_back(void **state) {
     wick_answer_close(answer);
 }
 
+/* The calls of the only span, without their tools or with them; NULL: there are none. */
+static void check_calls(const char *text, const wick_json *tools, const char *want) {
+    wick_answer *answer = NULL;
+    wick_answer_span span;
+    size_t size = 1;
+    const wick_answer_desc desc = {.has_tools = true, .tools = tools};
+    assert_int_equal(wick_answer_open(&desc, &answer), WICK_OK);
+    assert_null(wick_answer_calls(answer, &size));
+    assert_int_equal(size, 0);
+    assert_int_equal(wick_answer_feed(answer, text, strlen(text)), WICK_OK);
+    wick_answer_finish(answer);
+    assert_true(wick_answer_next(answer, &span));
+    for (int i = 0; i < 2; i++) { /* again gives the same */
+        const char *const calls = wick_answer_calls(answer, &size);
+        if (want == NULL) {
+            assert_null(calls);
+            continue;
+        }
+        assert_non_null(calls);
+        assert_string_equal(calls, want);
+        assert_int_equal(size, strlen(want));
+    }
+    wick_answer_close(answer);
+}
+
+static void test_calls_as_json(void **state) {
+    static const char tools[] =
+        "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"type\": "
+        "\"object\", \"properties\": {\"a\": {\"type\": \"string\"}}}}}]";
+    (void)state;
+    wick_json_document *document = NULL;
+    assert_int_equal(wick_json_parse(tools, sizeof tools - 1, &document, NULL), WICK_OK);
+    const wick_json *const known = wick_json_root(document);
+    const char *const tagged = "<tool_call><function=f><parameter=a>1</parameter>"
+                               "</function></tool_call>";
+    check_calls(tagged, NULL, "[{\"name\":\"f\",\"arguments\":{\"a\":1}}]");
+    check_calls(tagged, known, "[{\"name\":\"f\",\"arguments\":{\"a\":\"1\"}}]");
+    check_calls("[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\", "
+                "\"arguments\": {\"b\": [0.10]}}]",
+                known,
+                "[{\"name\":\"f\",\"arguments\":{}},"
+                "{\"name\":\"g\",\"arguments\":{\"b\":[0.10]}}]");
+    check_calls("{\"name\": \"f\", \"arguments\": {}}", known,
+                "[{\"name\":\"f\",\"arguments\":{}}]");
+    check_calls("{\"name\": \"Bob\", \"age\": 5}", known, NULL);
+    check_calls("<tool_call>{\"name\": \"f\"", known, NULL); /* cut off */
+    check_calls("f", known, NULL);
+    wick_json_free(document);
+    assert_null(wick_answer_calls(NULL, NULL));
+}
+
 /* Invalid UTF-8 passes unchanged. */
 static void test_broken_characters(void **state) {
     (void)state;
@@ -326,6 +379,7 @@ int main(void) {
         cmocka_unit_test(test_channels),
         cmocka_unit_test(test_headers),
         cmocka_unit_test(test_what_is_held_back),
+        cmocka_unit_test(test_calls_as_json),
         cmocka_unit_test(test_broken_characters),
         cmocka_unit_test(test_long_call),
         cmocka_unit_test(test_misuse),

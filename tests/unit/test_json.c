@@ -301,6 +301,33 @@ static void test_memory(void **state) {
     }
 }
 
+/* A copy needs nothing of what it was made from, at every refused allocation. */
+static void test_copy(void **state) {
+    static const char text[] = "{\"a\":[0.10,7,\"\",{\"b\":\"x\",\"c\":null}],\"d\":true}";
+    fixture *const f = *state;
+    wk_json copy;
+    wk_strbuf out;
+    wk_arena to;
+    for (uint64_t allowed = 0;; allowed++) {
+        wk_arena from;
+        wk_json *read;
+        wk_arena_init(&from, &f->checked.heap, 64);
+        wk_arena_init(&to, &f->checked.heap, 1);
+        assert_int_equal(wk_json_parse(&from, text, sizeof text - 1, &read, NULL), WICK_OK);
+        f->checked.n_allowed = allowed;
+        const bool is_copied = wk_json_copy(&to, read, &copy);
+        f->checked.n_allowed = UINT64_MAX;
+        wk_arena_release(&from);
+        if (is_copied) break;
+        wk_arena_release(&to);
+    }
+    wk_strbuf_init(&out, &f->checked.heap);
+    wk_write_value(&out, &copy);
+    assert_string_equal(out.data, text);
+    wk_strbuf_release(&out);
+    wk_arena_release(&to);
+}
+
 /* wick/json.h: what is not there is NULL, and everything takes that. */
 static void test_document(void **state) {
     (void)state;
@@ -351,6 +378,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_depth, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_copy, set_up, tear_down),
         cmocka_unit_test(test_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
