@@ -74,6 +74,7 @@ static void llama3(void **state) {
     static const split_case cases[] = {
         {"Hello world", "Hello| world"},
         {"I'VE 'told 'S", "I|'VE| '|told| '|S"},
+        {"a'\xC5\xBF\xC5\xBF", "a|'\xC5\xBF|\xC5\xBF"}, /* the long s is one, too */
         {"1234567 89", "123|456|7| |89"},
         {"a\tb", "a|\tb"},
         {"a\nb", "a|\n|b"},

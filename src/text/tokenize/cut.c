@@ -24,6 +24,7 @@ static size_t scan_contraction(wk_str text, size_t at, bool fold) {
     if (first == 's' || first == 't' || first == 'm' || first == 'd') return 2;
     if (text.size - at < 3) return 0;
     const unsigned char second = fold_ascii(text.text[at + 2], fold);
+    if (fold && first == 0xC5 && second == 0xBF) return 3; /* U+017F, the long s, folds to s */
     if ((first == 'r' || first == 'v') && second == 'e') return 3;
     return first == 'l' && second == 'l' ? 3 : 0;
 }

@@ -1,7 +1,7 @@
 /* text/tokenize/cut.h: the patterns of the pre-tokenizers, as scanners (wk_cut in
  * text/tokenize/pretokenize.h).
  *
- * \p{...} is a general category of Unicode, \s is White_Space, (?i:...) ignores the case of ASCII.
+ * \p{...} is a general category of Unicode, \s is White_Space, (?i:...) ignores case.
  * What no alternative matches is a gap. */
 #ifndef WK_TEXT_TOKENIZE_CUT_H
 #define WK_TEXT_TOKENIZE_CUT_H
