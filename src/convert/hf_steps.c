@@ -48,7 +48,8 @@ static const char deepseek_words[] =
     "[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+";
 
 /* By the patterns that split a text before merging, beside Digits and Punctuation. Llama 3's also
- * takes tokens whole that no merges lead to (ignore_merges); others with this pattern do not. */
+ * takes tokens whole that no merges lead to (ignore_merges); others with this pattern do not.
+ * Falcon's looks for digits among the signs of bytes, too, which only tokens taken whole show. */
 static const struct {
     const char *patterns[MOST_SPLITS], *name, *merging_name;
     digit_step digits;
@@ -60,7 +61,7 @@ static const struct {
     {{seed_words}, "seed-coder", "seed-coder", NO_DIGITS, false},
     {{tekken_words}, "tekken", "tekken", NO_DIGITS, false},
     {{gpt4o_words}, "gpt-4o", "gpt-4o", NO_DIGITS, false},
-    {{"[0-9][0-9][0-9]"}, "falcon", "falcon", NUMBERS, true},
+    {{"[0-9][0-9][0-9]"}, NULL, "falcon", NUMBERS, true},
     {{"[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", "[一-龥ࠀ-一가-퟿]+"},
      "deepseek-coder",
      "deepseek-coder",

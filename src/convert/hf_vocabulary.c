@@ -251,9 +251,15 @@ static wick_status add_model(vocabulary *v, wk_value_list *values) {
                        "tokenizer.json: a tokenizer of the type '%s' cannot be converted yet",
                        wk_hf_is_text(type) ? wk_str_show(type->string).text : "without a name");
     const char *split = "default";
+    bool takes_whole = false;
     if (is_bpe) WK_TRY(wk_hf_find_split(v->root, &split, v->err));
+    if (is_bpe) WK_TRY(wk_hf_read_switch(v->model, "ignore_merges", false, &takes_whole, v->err));
     wk_value_list_text(values, "tokenizer.ggml.model", wk_str_of(is_bpe ? "gpt2" : "bert"));
     wk_value_list_text(values, "tokenizer.ggml.pre", wk_str_of(split));
+    /* Only these two names of ways to split imply it. */
+    if (takes_whole !=
+        (wk_str_is(wk_str_of(split), "llama-bpe") || wk_str_is(wk_str_of(split), "tekken")))
+        wk_value_list_bool(values, "tokenizer.ggml.ignore_merges", takes_whole);
     if (!is_bpe) WK_TRY(add_word_pieces(v));
     wk_value_list_array(values, "tokenizer.ggml.tokens", WICK_VALUE_STRING, v->tokens, v->n);
     wk_value_list_array(values, "tokenizer.ggml.token_type", WICK_VALUE_I32, v->types, v->n);

@@ -203,7 +203,7 @@ def test_roles_and_templates():
 
 
 def test_ways_to_split():
-    """By the pattern of tokenizer.json; ignore_merges makes it Llama 3's."""
+    """By the pattern of tokenizer.json; ignore_merges makes it Llama 3's, or is a key."""
     if not SHARED:
         return "WICK_SHARED_DATA is not set"
     llama3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| "
@@ -223,6 +223,8 @@ def test_ways_to_split():
     digits = lambda single: {"type": "Digits", "individual_digits": single}
     cases = [([split(llama3)], False, "dbrx"), ([split(llama3)], True, "llama-bpe"),
              ([split(llama3.replace("{1,3}", ""))], False, "qwen2"),
+             ([split(llama3.replace("{1,3}", ""))], True, "qwen2"),
+             ([{"type": "Punctuation"}, digits(False), split("[0-9][0-9][0-9]")], True, None),
              ([digits(True)], False, "smollm"),
              ([{"type": "Punctuation"}, digits(False), split("[0-9][0-9][0-9]")], False, "falcon"),
              ([split(gpt4o)], False, "gpt-4o"), ([split(qwen35)], False, "qwen35"),
@@ -243,7 +245,10 @@ def test_ways_to_split():
                 fails(1, "not known yet", arguments=["convert", f"{top}/tiny", f"{top}/out.gguf"])
                 continue
             succeeds("convert", f"{top}/tiny", f"{top}/out.gguf")
-            equal(Gguf(f"{top}/out.gguf").values["tokenizer.ggml.pre"], name)
+            values = Gguf(f"{top}/out.gguf").values
+            equal(values["tokenizer.ggml.pre"], name)
+            equal(values.get("tokenizer.ggml.ignore_merges"),
+                  True if takes_whole and name != "llama-bpe" else None)
     return None
 
 

@@ -261,9 +261,9 @@ static void unigram_with_any_scores(void **state) {
 
 /* A double array by hand: A becomes "ab". The root's children are at offset 1; 'A' is at 1 ^ 0x41,
  * its leaf at that place ^ 2. */
-static void replacements(void **state) {
-    (void)state;
-    enum { UNITS = 128, AT = 1 ^ 'A', LEAF = AT ^ 2 };
+enum { UNITS = 128, AT = 1 ^ 'A', LEAF = AT ^ 2 };
+
+static wk_str make_map(void) {
     static unsigned char map[4 + 4 * UNITS + 5];
     const uint32_t units[][2] = {{0, 1U << 10}, {AT, 'A' | 1U << 8 | 2U << 10}, {LEAF, 1}};
     map[0] = (4 * UNITS) & 255;
@@ -273,10 +273,15 @@ static void replacements(void **state) {
         for (int k = 0; k < 4; k++) at[k] = (unsigned char)(units[i][1] >> (8 * k));
     }
     memcpy(map + 4 + 4 * UNITS, "?ab\0c", 5);
+    return (wk_str){(const char *)map, sizeof map};
+}
+
+static void replacements(void **state) {
+    (void)state;
     wk_heap heap;
     small_vocab v;
     make_unigram(&v);
-    v.desc.charsmap = (wk_str){(const char *)map, sizeof map};
+    v.desc.charsmap = make_map();
     wick_tokenizer *t = make(&heap, &v.desc);
     ASSERT_IDS(t, "AcA", 0, 2, 5, 7, 5);
     free_tokenizer(&heap, t);
@@ -293,6 +298,28 @@ static void replacements(void **state) {
     assert_refused(&v.desc, "precompiled_charsmap");
     v.desc.charsmap.size = 3;
     assert_refused(&v.desc, "precompiled_charsmap");
+}
+
+/* --- Byte-level BPE --- */
+
+static void whole_pieces(void **state) {
+    (void)state;
+    wk_heap heap;
+    small_vocab v;
+    small_vocab_bpe(&v, "gpt-2");
+    const uint32_t whole = small_vocab_add(&v, "ab", WK_TOKEN_NORMAL, 0);
+    wick_tokenizer *t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "ab", 0, 'a', 'b');
+    free_tokenizer(&heap, t);
+    v.desc.takes_whole = WK_YES;
+    t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "ab", 0, whole);
+    free_tokenizer(&heap, t);
+    v.desc.pre = wk_str_of("llama-bpe");
+    v.desc.takes_whole = WK_NO;
+    t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "ab", 0, 'a', 'b');
+    free_tokenizer(&heap, t);
 }
 
 /* --- SentencePiece with merges --- */
@@ -441,6 +468,7 @@ int main(void) {
         cmocka_unit_test(unigram_unknown),
         cmocka_unit_test(unigram_with_any_scores),
         cmocka_unit_test(replacements),
+        cmocka_unit_test(whole_pieces),
         cmocka_unit_test(merges_of_characters),
         cmocka_unit_test(windows_overlap_by_an_eighth),
         cmocka_unit_test(refusals),

@@ -52,13 +52,15 @@ wick_status wk_bpe_make(wk_heap *heap, const wk_vocab_desc *desc, const wk_token
                        "pre-tokenizer '%s' (tokenizer.ggml.pre) is not known",
                        wk_str_show(pre).text);
     }
+    out->takes_whole = desc->takes_whole == WK_UNSET ? out->pretokenizer->takes_whole
+                                                     : desc->takes_whole == WK_YES;
     wk_token_index index;
     wick_status status = wk_token_index_make(heap, table, &index);
     if (status != WICK_OK) return wk_fail(err, status, "not enough memory to index the vocabulary");
     find_byte_ids(&index, out);
     find_replacement(desc, &index, out);
     status = wk_merges_make(heap, desc, &index, special, &out->merges, err);
-    if (status == WICK_OK && out->pretokenizer->takes_whole) {
+    if (status == WICK_OK && out->takes_whole) {
         out->whole = index;
     } else {
         wk_token_index_release(heap, &index);
@@ -93,13 +95,12 @@ static wick_status spell_byte(const void *context, wk_str text, wk_id_sink *out)
 wick_status wk_bpe_encode(const wk_bpe *bpe, wk_merger *merger, wk_str text, wk_id_sink *out) {
     const wk_merge_rule rule = {
         .context = bpe, .begin = begin_byte, .join = join_tokens, .spell = spell_byte};
-    const bool takes_whole = bpe->pretokenizer->takes_whole;
     wk_pieces pieces;
     wk_str piece;
     wk_pieces_begin(&pieces, bpe->pretokenizer, text);
     while (wk_pieces_next(&pieces, &piece)) {
         uint32_t id;
-        if (takes_whole && wk_token_index_find(&bpe->whole, piece, &id)) {
+        if (bpe->takes_whole && wk_token_index_find(&bpe->whole, piece, &id)) {
             wk_id_sink_put(out, id);
         } else {
             WK_TRY(wk_merge(merger, &rule, piece, out));

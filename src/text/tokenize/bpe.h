@@ -12,7 +12,8 @@ typedef struct wk_bpe {
     uint32_t replacement[3]; /* what stands for such bytes: */
     uint32_t n_replacement;  /* the unknown token, or U+FFFD in one token or three; or nothing */
     wk_merges merges;
-    wk_token_index whole; /* where the pre-tokenizer takes_whole: such pieces are not merged */
+    bool takes_whole;     /* a piece that is a token is not merged from its bytes */
+    wk_token_index whole; /* where takes_whole is set */
 } wk_bpe;
 
 /* Refused: an unknown pre-tokenizer, and what wk_merges_make refuses. */

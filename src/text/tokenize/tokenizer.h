@@ -42,6 +42,8 @@ typedef struct wk_vocab_desc {
     uint32_t classify, separator; /* BERT's begin and end */
     /* unset: the model kind's default */
     wk_tristate add_begin, add_end, add_separator, add_space_prefix, removes_extra_spaces;
+    /* tokenizer.ggml.ignore_merges; unset: as pre says */
+    wk_tristate takes_whole;
     wk_str charsmap; /* tokenizer.ggml.precompiled_charsmap (text/tokenize/normalize.h), of "t5"
                         alone */
 } wk_vocab_desc;
