@@ -124,6 +124,8 @@ wick_status wk_tokenizer_from_gguf(wk_heap *heap, const wk_gguf *gguf, wick_toke
     WK_TRY(read_flag(&from, "tokenizer.ggml.remove_extra_whitespaces", &desc.removes_extra_spaces));
     WK_TRY(read_bytes(&from, "tokenizer.ggml.precompiled_charsmap", &desc.charsmap));
     WK_TRY(read_flag(&from, "tokenizer.ggml.ignore_merges", &desc.takes_whole));
+    WK_TRY(wk_metadata_general(gguf, "tokenizer.ggml.prepend_scheme", false, &desc.prepend_scheme,
+                               err));
     return wk_tokenizer_make(heap, &desc, out, err);
 }
 

@@ -58,6 +58,27 @@ static void data_changes_no_token(void **state) {
     wk_tokenizer_free(&f.heap, f.tokenizer);
 }
 
+/* The prefix is where wick_tokenize has it. */
+static void prefixes(void **state) {
+    (void)state;
+    enum { SPACE = 259, HE = 264, TOOL = 272 };
+    static const uint32_t expected[] = {1, SPACE, TOOL, HE, 2, SPACE, HE};
+    fixture f;
+    small_vocab_sentencepiece(&f.vocab);
+    make(&f);
+    uint32_t ids[32];
+    assert_int_equal(tokenize(&f, "<tool>he</s>he", "..............", ids), 7);
+    assert_memory_equal(ids, expected, sizeof expected);
+    wk_tokenizer_free(&f.heap, f.tokenizer);
+
+    f.vocab.desc.prepend_scheme = wk_str_of("first");
+    make(&f);
+    assert_int_equal(tokenize(&f, "he</s>he", "........", ids), 5);
+    assert_int_equal(ids[1], SPACE);
+    assert_int_equal(ids[4], HE);
+    wk_tokenizer_free(&f.heap, f.tokenizer);
+}
+
 /* BERT's begin token has a name of its own. */
 static void begins_with_what_begins(void **state) {
     (void)state;
@@ -81,6 +102,7 @@ static void begins_with_what_begins(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(data_changes_no_token),
+        cmocka_unit_test(prefixes),
         cmocka_unit_test(begins_with_what_begins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

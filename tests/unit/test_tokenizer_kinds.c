@@ -300,6 +300,74 @@ static void replacements(void **state) {
     assert_refused(&v.desc, "precompiled_charsmap");
 }
 
+/* --- SentencePiece with scores --- */
+
+enum { SPACE_ = 259, HE_ = 264, TWO_SPACES = 271, TOOL_ = 272 };
+
+/* A user-defined piece is text: the prefix stands before it, not after it. */
+static void prefix_beside_user_pieces(void **state) {
+    (void)state;
+    wk_heap heap;
+    small_vocab v;
+    small_vocab_sentencepiece(&v);
+    wick_tokenizer *t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "<tool>he", 0, SPACE_, TOOL_, HE_);
+    ASSERT_IDS(t, "he<tool> he", 0, SPACE_, HE_, TOOL_, SPACE_, HE_);
+    ASSERT_IDS(t, "</s><tool>he", PARSE, 2, SPACE_, TOOL_, HE_);
+    ASSERT_IDS(t, "<tool>he", WICK_TOKENIZE_CONTINUE, TOOL_, HE_);
+    free_tokenizer(&heap, t);
+
+    v.scores[TOOL_] = -1000; /* not a piece: added to them */
+    t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "<tool>he", 0, TOOL_, SPACE_, HE_);
+    free_tokenizer(&heap, t);
+}
+
+static void prefix_of_metaspace(void **state) {
+    (void)state;
+    wk_heap heap;
+    small_vocab v;
+    small_vocab_sentencepiece(&v);
+    v.desc.prepend_scheme = wk_str_of("always");
+    wick_tokenizer *t = make(&heap, &v.desc);
+    ASSERT_IDS(t, " he", 0, SPACE_, HE_);
+    ASSERT_IDS(t, "he</s> he</s>he", PARSE, SPACE_, HE_, 2, SPACE_, HE_, 2, SPACE_, HE_);
+    ASSERT_IDS(t, "<tool>he", 0, TOOL_, SPACE_, HE_);
+    free_tokenizer(&heap, t);
+
+    v.desc.prepend_scheme = wk_str_of("first");
+    t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "he</s>he", PARSE, SPACE_, HE_, 2, HE_);
+    ASSERT_IDS(t, "</s>he", PARSE, 2, HE_);
+    ASSERT_IDS(t, "  he", 0, TWO_SPACES, HE_);
+    ASSERT_IDS(t, "<tool>he", 0, TOOL_, HE_);
+    free_tokenizer(&heap, t);
+
+    wick_error error = {.status = WICK_OK};
+    v.desc.prepend_scheme = wk_str_of("last");
+    assert_int_equal(wk_tokenizer_make(&heap, &v.desc, &t, &error), WICK_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "'last'"));
+}
+
+static void scores_after_normalization(void **state) {
+    (void)state;
+    wk_heap heap;
+    small_vocab v;
+    small_vocab_sentencepiece(&v);
+    v.desc.removes_extra_spaces = WK_YES;
+    wick_tokenizer *t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "  he   he ", 0, SPACE_, HE_, SPACE_, HE_);
+    ASSERT_IDS(t, "he  <tool> he", 0, SPACE_, HE_, SPACE_, TOOL_, SPACE_, HE_);
+    ASSERT_IDS(t, " <tool>", 0, SPACE_, TOOL_);
+    free_tokenizer(&heap, t);
+
+    v.desc.removes_extra_spaces = WK_NO;
+    v.desc.charsmap = make_map();
+    t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "A ", 0, SPACE_, 3 + 'a', 3 + 'b', SPACE_);
+    free_tokenizer(&heap, t);
+}
+
 /* --- Byte-level BPE --- */
 
 static void whole_pieces(void **state) {
@@ -468,6 +536,9 @@ int main(void) {
         cmocka_unit_test(unigram_unknown),
         cmocka_unit_test(unigram_with_any_scores),
         cmocka_unit_test(replacements),
+        cmocka_unit_test(prefix_beside_user_pieces),
+        cmocka_unit_test(prefix_of_metaspace),
+        cmocka_unit_test(scores_after_normalization),
         cmocka_unit_test(whole_pieces),
         cmocka_unit_test(merges_of_characters),
         cmocka_unit_test(windows_overlap_by_an_eighth),

@@ -82,10 +82,10 @@ static void put(wk_strbuf *out, wk_str text) {
     wk_strbuf_append(out, is_sign ? " " : text.text, is_sign ? 1 : text.size);
 }
 
-void wk_normalize(const wk_normalizer *n, bool prefix, wk_str text, wk_strbuf *out) {
+void wk_normalize(const wk_normalizer *n, unsigned edges, wk_str text, wk_strbuf *out) {
     const size_t before = out->size;
-    bool after_space = n->removes_extra_spaces; /* at the beginning, too */
-    bool is_begun = false;
+    bool after_space = n->removes_extra_spaces && !(edges & WK_EDGE_AFTER);
+    bool needs_prefix = edges & WK_EDGE_PREFIX;
     while (text.size > 0 && !out->failed) {
         wk_str part;
         const size_t size = normalize_first(n, text, &part);
@@ -96,10 +96,14 @@ void wk_normalize(const wk_normalizer *n, bool prefix, wk_str text, wk_strbuf *o
             part.size--;
         }
         if (part.size == 0) continue;
-        if (prefix && !is_begun) wk_strbuf_append(out, " ", 1);
-        is_begun = true;
+        if (needs_prefix) wk_strbuf_append(out, " ", 1);
+        needs_prefix = false;
         put(out, part);
         after_space = n->removes_extra_spaces && part.text[part.size - 1] == ' ';
+    }
+    if (edges & WK_EDGE_BEFORE) {
+        if (needs_prefix) wk_strbuf_append(out, " ", 1);
+        return;
     }
     while (n->removes_extra_spaces && out->size > before && out->data[out->size - 1] == ' ') {
         out->size--;

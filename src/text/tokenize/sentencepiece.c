@@ -82,7 +82,10 @@ static wick_status make_kind(wk_heap *heap, const wk_vocab_desc *desc, const wk_
         return wk_fail(err, WICK_ERR_FORMAT,
                        "the vocabulary has no scores (tokenizer.ggml.scores is missing)");
     }
-    if (pieces->kind == WK_SENTENCEPIECE_SCORES) return WICK_OK;
+    const bool is_unigram = pieces->kind == WK_SENTENCEPIECE_UNIGRAM;
+    pieces->normalizes =
+        is_unigram || desc->charsmap.size > 0 || desc->removes_extra_spaces == WK_YES;
+    if (!pieces->normalizes) return WICK_OK;
     pieces->unknown_score = unknown_score(desc, pieces->pieces.table);
     return wk_normalizer_make(desc, &pieces->normalizer, err);
 }
@@ -91,7 +94,10 @@ wick_status wk_sentencepiece_make(wk_heap *heap, wk_sentencepiece_kind kind,
                                   const wk_vocab_desc *desc, const wk_token_table *table,
                                   const wk_special *special, wk_sentencepiece *out,
                                   wick_error *err) {
-    *out = (wk_sentencepiece){.kind = kind, .scores = desc->scores, .unknown = desc->unknown};
+    *out = (wk_sentencepiece){.kind = kind,
+                              .is_metaspace = desc->prepend_scheme.size > 0,
+                              .scores = desc->scores,
+                              .unknown = desc->unknown};
     const wick_status status = wk_token_index_make(heap, table, &out->pieces);
     if (status != WICK_OK) return wk_fail(err, status, "not enough memory to index the vocabulary");
     find_pieces(desc, table, out);
@@ -200,20 +206,25 @@ static void replace_space_signs(wk_str text, wk_strbuf *out) {
     }
 }
 
-wick_status wk_sentencepiece_encode(const wk_sentencepiece *pieces, bool prefix, wk_str text,
+wick_status wk_sentencepiece_encode(const wk_sentencepiece *pieces, unsigned edges, wk_str text,
                                     wk_merger *merger, wk_id_sink *out) {
     wk_strbuf normal;
     wk_strbuf_init(&normal, merger->heap);
     wk_strbuf_reserve(&normal, text.size + 1);
-    if (pieces->kind == WK_SENTENCEPIECE_UNIGRAM) {
-        wk_normalize(&pieces->normalizer, prefix, text, &normal);
+    if (pieces->normalizes) {
+        wk_normalize(&pieces->normalizer, edges, text, &normal);
     } else {
-        if (prefix) wk_strbuf_append(&normal, " ", 1);
+        if (edges & WK_EDGE_PREFIX) wk_strbuf_append(&normal, " ", 1);
         replace_space_signs(text, &normal);
     }
+    wk_str chunks = {normal.data, normal.size};
+    if (pieces->is_metaspace && (edges & WK_EDGE_PREFIX) && chunks.size > 1 &&
+        chunks.text[1] == ' ') {
+        chunks.text++;
+        chunks.size--;
+    }
     const wick_status status =
-        normal.failed ? WICK_ERR_OUT_OF_MEMORY
-                      : encode_chunks(pieces, (wk_str){normal.data, normal.size}, merger, out);
+        normal.failed ? WICK_ERR_OUT_OF_MEMORY : encode_chunks(pieces, chunks, merger, out);
     wk_strbuf_release(&normal);
     return status;
 }

@@ -23,7 +23,9 @@ typedef struct wk_sentencepiece {
     wk_token_index pieces;
     const float *scores;      /* [n_tokens], borrowed; not for merges */
     wk_merges merges;         /* for merges alone */
-    wk_normalizer normalizer; /* for unigram alone */
+    wk_normalizer normalizer; /* where normalizes is set */
+    bool normalizes;          /* unigram, and scores with a table or without extra spaces */
+    bool is_metaspace;        /* a text that begins with a space gets no prefix */
     float unknown_score;      /* for unigram alone */
     uint32_t byte_ids[256];   /* WICK_NO_TOKEN where the vocabulary has none */
     uint32_t ascii_ids[128];  /* pieces of one character */
@@ -40,10 +42,10 @@ wick_status wk_sentencepiece_make(wk_heap *heap, wk_sentencepiece_kind kind,
                                   wick_error *err);
 void wk_sentencepiece_release(wk_heap *heap, wk_sentencepiece *pieces);
 
-/* Appends the ids of text, less than 2^30 bytes, after a space where prefix is set. What the
- * vocabulary lacks becomes the unknown token, one for all in a row; without such a token it is
+/* Appends the ids of text, less than 2^30 bytes, with these edges (text/tokenize/normalize.h). What
+ * the vocabulary lacks becomes the unknown token, one for all in a row; without such a token it is
  * WICK_ERR_VALUE. WICK_ERR_OUT_OF_MEMORY. */
-wick_status wk_sentencepiece_encode(const wk_sentencepiece *pieces, bool prefix, wk_str text,
+wick_status wk_sentencepiece_encode(const wk_sentencepiece *pieces, unsigned edges, wk_str text,
                                     wk_merger *merger, wk_id_sink *out);
 
 #endif

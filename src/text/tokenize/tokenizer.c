@@ -98,6 +98,11 @@ static wick_status resolve_choices(const model_kind *kind, wick_tokenizer *t, wi
         kind->adds_begin || (kind->kind == WK_TOKENIZER_BPE && t->bpe.pretokenizer->adds_begin);
     t->add_begin = t->begin != WICK_NO_TOKEN && resolve(desc->add_begin, adds_begin);
     t->add_end = t->end != WICK_NO_TOKEN && resolve(add_end, kind->adds_end);
+    const wk_str scheme = desc->prepend_scheme;
+    t->prefixes_first = wk_str_is(scheme, "first");
+    if (scheme.size > 0 && !t->prefixes_first && !wk_str_is(scheme, "always"))
+        return wk_fail(err, WICK_ERR_UNSUPPORTED, "tokenizer.ggml.prepend_scheme '%s' is not known",
+                       wk_str_show(scheme).text);
     t->add_space_prefix =
         kind->kind != WK_TOKENIZER_BPE && resolve(desc->add_space_prefix, kind->adds_space_prefix);
     return WICK_OK;
@@ -198,35 +203,49 @@ wk_heap *wk_tokenizer_heap(const wick_tokenizer *tokenizer) { return tokenizer->
 
 /* --- Tokenizing --- */
 
-static wick_status encode_text(const wick_tokenizer *t, bool prefix, wk_str text, wk_merger *merger,
-                               wk_id_sink *out) {
+/* Tokens that a converter adds to the pieces have this score or a lower one. */
+#define ADDED_SCORE (-1000.0f)
+
+bool wk_is_user_piece(const wick_tokenizer *t, uint32_t id) {
+    return t->kind == WK_TOKENIZER_SENTENCEPIECE && t->desc.scores &&
+           !t->sentencepiece.is_metaspace && t->table.kinds[id] == WK_TOKEN_USER_DEFINED &&
+           t->desc.scores[id] > ADDED_SCORE;
+}
+
+unsigned wk_edges_after(const wick_tokenizer *t, uint32_t id) {
+    if (wk_is_user_piece(t, id)) return WK_EDGE_AFTER;
+    return t->add_space_prefix && !t->prefixes_first ? WK_EDGE_PREFIX : 0;
+}
+
+static wick_status encode_text(const wick_tokenizer *t, unsigned edges, wk_str text,
+                               wk_merger *merger, wk_id_sink *out) {
     switch (t->kind) {
     case WK_TOKENIZER_BPE: return wk_bpe_encode(&t->bpe, merger, text, out);
     case WK_TOKENIZER_SENTENCEPIECE:
-        return wk_sentencepiece_encode(&t->sentencepiece, prefix, text, merger, out);
+        return wk_sentencepiece_encode(&t->sentencepiece, edges, text, merger, out);
     case WK_TOKENIZER_WORDPIECE: wk_wordpiece_encode(&t->wordpiece, text, out); break;
     }
     return WICK_OK;
 }
 
-/* The space prefix belongs to text at the very beginning and to text after a special token. */
+/* The space prefix belongs to text at the very beginning and to text after a special token, where a
+ * user-defined piece is text: "<tool>a" is a space, <tool> and a. */
 static wick_status encode_all(const wick_tokenizer *t, wk_str text, uint32_t flags,
                               wk_merger *merger, wk_id_sink *out) {
     const bool all = (flags & WICK_TOKENIZE_PARSE_SPECIAL) != 0;
-    bool prefix = t->add_space_prefix && !(flags & WICK_TOKENIZE_CONTINUE);
+    unsigned edges = t->add_space_prefix && !(flags & WICK_TOKENIZE_CONTINUE) ? WK_EDGE_PREFIX : 0;
     while (text.size > 0) {
         uint32_t id = WICK_NO_TOKEN;
         size_t id_size = 0;
         const size_t before = wk_special_find(&t->special, text, all, &id, &id_size);
         const size_t end = id_size > 0 ? wk_text_before(t, text, 0, before, id) : before;
         size_t next = before + id_size;
-        if (end > 0) {
-            WK_TRY(encode_text(t, prefix, (wk_str){text.text, end}, merger, out));
-            prefix = false;
-        }
+        if (id_size > 0 && wk_is_user_piece(t, id)) edges |= WK_EDGE_BEFORE;
+        if (end > 0 || edges == (WK_EDGE_PREFIX | WK_EDGE_BEFORE))
+            WK_TRY(encode_text(t, edges, (wk_str){text.text, end}, merger, out));
         if (id_size > 0) {
             wk_id_sink_put(out, id);
-            prefix = t->add_space_prefix;
+            edges = wk_edges_after(t, id);
             next = wk_text_after(t, text, next, id);
         }
         text.text += next;

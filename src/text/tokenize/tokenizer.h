@@ -44,8 +44,13 @@ typedef struct wk_vocab_desc {
     wk_tristate add_begin, add_end, add_separator, add_space_prefix, removes_extra_spaces;
     /* tokenizer.ggml.ignore_merges; unset: as pre says */
     wk_tristate takes_whole;
-    wk_str charsmap; /* tokenizer.ggml.precompiled_charsmap (text/tokenize/normalize.h), of "t5"
-                        alone */
+    wk_str charsmap; /* tokenizer.ggml.precompiled_charsmap (text/tokenize/normalize.h), of "t5" and
+                        "llama" */
+    /* tokenizer.ggml.prepend_scheme: where the space prefix stands that tokenizer.json's Metaspace
+     * puts before what does not begin with a space: "first" (the beginning of the text alone) or
+     * "always" (after every special and user-defined token, too). Empty: before any text at the
+     * beginning and after special tokens, as in SentencePiece */
+    wk_str prepend_scheme;
 } wk_vocab_desc;
 
 /* Validates and indexes the vocabulary. Refused with a sentence: an unknown model or pre-tokenizer

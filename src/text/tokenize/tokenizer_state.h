@@ -20,13 +20,19 @@ struct wick_tokenizer {
     wk_vocab_desc desc;
     uint32_t begin, end; /* what stands first and last, or WICK_NO_TOKEN */
     bool add_begin, add_end, add_space_prefix;
-    bool strips_after; /* Phi-3 */
+    bool prefixes_first; /* only the beginning of a text */
+    bool strips_after;   /* Phi-3 */
     wk_token_table table;
     wk_special special;
     wk_bpe bpe; /* the one that kind names */
     wk_sentencepiece sentencepiece;
     wk_wordpiece wordpiece;
 };
+
+/* A user-defined piece of SentencePiece's own: for the prefix it is text like that beside it. */
+bool wk_is_user_piece(const wick_tokenizer *t, uint32_t id);
+/* What stands before text that follows this special token (text/tokenize/normalize.h). */
+unsigned wk_edges_after(const wick_tokenizer *t, uint32_t id);
 
 /* Where text that begins at from ends before the special token id at, and where text goes on that
  * follows it: some tokens take the white space beside them. */
