@@ -2,8 +2,8 @@
  *
  * The file is a protocol buffer, ModelProto of sentencepiece_model.proto in google/sentencepiece:
  * field 1, again and again, is a piece (1 text, 2 score, 3 type), field 2 the trainer's settings (3
- * model type: 1 unigram, 2 BPE), field 3 the normalizer's (2 precompiled_charsmap, 3
- * add_dummy_prefix, 4 remove_extra_whitespaces). */
+ * model type: 1 unigram, 2 BPE; 24 treat_whitespace_as_suffix), field 3 the normalizer's (2
+ * precompiled_charsmap, 3 add_dummy_prefix, 4 remove_extra_whitespaces). */
 #include "convert/hf_pieces.h"
 
 #include <inttypes.h>
@@ -102,12 +102,14 @@ static bool parse_normalizer(wk_str bytes, wk_pieces *out) {
 
 static bool parse_field(const field *f, wk_pieces *out) {
     if (f->wire != WIRE_BYTES) return true;
-    uint64_t model = MODEL_UNIGRAM;
+    uint64_t model = MODEL_UNIGRAM, suffix = 0;
     switch (f->number) {
     case 1: out->n++; return out->items == NULL || parse_piece(f->bytes, &out->items[out->n - 1]);
     case 2:
-        if (!parse_setting(f->bytes, 3, &model)) return false;
+        if (!parse_setting(f->bytes, 3, &model) || !parse_setting(f->bytes, 24, &suffix))
+            return false;
         out->is_unigram = model == MODEL_UNIGRAM;
+        out->treats_as_suffix = suffix != 0;
         return true;
     case 3: return parse_normalizer(f->bytes, out);
     default: return true;

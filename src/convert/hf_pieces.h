@@ -20,6 +20,8 @@ typedef struct wk_pieces {
     bool is_unigram;           /* else BPE by scores */
     bool has_dummy_prefix;     /* a text begins with a blank */
     bool removes_extra_spaces; /* at the ends and in a row */
+    bool treats_as_suffix;     /* blanks end words */
+    const char *scheme;        /* of Metaspace: "always" or "first"; NULL: SentencePiece's own */
     wk_str charsmap;           /* what replaces characters, as text/tokenize/normalize.h reads it */
 } wk_pieces;
 
@@ -28,5 +30,9 @@ wick_status wk_pieces_parse(wk_str bytes, wk_arena *arena, wk_pieces *out, wick_
 /* Of tokenizer.json whose model is of the type Unigram. */
 wick_status wk_pieces_from_json(const wk_json *root, wk_arena *arena, wk_pieces *out,
                                 wick_error *err);
+/* Where the prefix stands: tokenizer.json says so of pieces of tokenizer.model, or else
+ * tokenizer_config.json; either may be NULL. */
+wick_status wk_pieces_read_prefix(const wk_json *root, const wk_json *config, wk_pieces *out,
+                                  wick_error *err);
 
 #endif

@@ -70,7 +70,32 @@ static wick_status read_metaspace(const wk_json *step, wk_pieces *out, wick_erro
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
                        "tokenizer.json: Metaspace with the replacement '%s' cannot be converted",
                        wk_str_show(sign).text);
-    out->has_dummy_prefix = scheme.text != NULL ? !wk_str_is(scheme, "never") : has_prefix;
+    if (scheme.text == NULL) scheme = wk_str_of(has_prefix ? "always" : "never");
+    out->has_dummy_prefix = !wk_str_is(scheme, "never");
+    out->scheme = wk_str_is(scheme, "first") ? "first" : "always";
+    return WICK_OK;
+}
+
+static bool is_false(const wk_json *object, const char *key) {
+    const wk_json *const item = wk_json_get(object, key);
+    return item != NULL && item->kind == WK_JSON_BOOL && !item->boolean;
+}
+
+wick_status wk_pieces_read_prefix(const wk_json *root, const wk_json *config, wk_pieces *out,
+                                  wick_error *err) {
+    wk_hf_steps s;
+    if (!out->has_dummy_prefix) return WICK_OK;
+    if (is_false(config, "add_prefix_space")) {
+        out->has_dummy_prefix = false;
+        return WICK_OK;
+    }
+    WK_TRY(wk_hf_first_step(root, "pre_tokenizer", "pretokenizers", &s, err));
+    for (; s.at != NULL; wk_hf_next_step(&s))
+        if (wk_hf_is_type(s.at, "Metaspace")) return read_metaspace(s.at, out, err);
+    WK_TRY(wk_hf_first_step(root, "normalizer", "normalizers", &s, err));
+    for (; s.at != NULL; wk_hf_next_step(&s))
+        if (wk_hf_is_type(s.at, "Prepend")) return WICK_OK; /* as SentencePiece does */
+    if (is_false(config, "legacy")) out->scheme = "first";
     return WICK_OK;
 }
 

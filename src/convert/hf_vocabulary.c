@@ -223,6 +223,9 @@ static wick_status read_pieces(vocabulary *v, const wk_pieces *pieces, uint32_t 
 
 static wick_status add_pieces(vocabulary *v, const wk_pieces *pieces, uint32_t n_vocab,
                               wk_value_list *values) {
+    if (pieces->treats_as_suffix)
+        return wk_fail(v->err, WICK_ERR_UNSUPPORTED,
+                       "tokenizer.model: treat_whitespace_as_suffix cannot be converted");
     WK_TRY(read_pieces(v, pieces, n_vocab));
     wk_value_list_text(values, "tokenizer.ggml.model",
                        wk_str_of(pieces->is_unigram ? "t5" : "llama"));
@@ -232,9 +235,11 @@ static wick_status add_pieces(vocabulary *v, const wk_pieces *pieces, uint32_t n
     wk_value_list_array(values, "tokenizer.ggml.token_type", WICK_VALUE_I32, v->types, v->n);
     if (pieces->is_unigram || !pieces->has_dummy_prefix)
         wk_value_list_bool(values, "tokenizer.ggml.add_space_prefix", pieces->has_dummy_prefix);
-    if (!pieces->is_unigram) return WICK_OK;
-    wk_value_list_bool(values, "tokenizer.ggml.remove_extra_whitespaces",
-                       pieces->removes_extra_spaces);
+    if (pieces->has_dummy_prefix && pieces->scheme != NULL)
+        wk_value_list_text(values, "tokenizer.ggml.prepend_scheme", wk_str_of(pieces->scheme));
+    if (pieces->is_unigram || pieces->removes_extra_spaces || pieces->charsmap.size > 0)
+        wk_value_list_bool(values, "tokenizer.ggml.remove_extra_whitespaces",
+                           pieces->removes_extra_spaces);
     if (pieces->charsmap.size > 0)
         wk_value_list_array(values, "tokenizer.ggml.precompiled_charsmap", WICK_VALUE_U8,
                             pieces->charsmap.text, pieces->charsmap.size);
@@ -278,6 +283,12 @@ wick_status wk_hf_add_vocabulary(const wk_checkpoint *checkpoint, uint32_t n_voc
     if (has_file || wk_hf_is_type(v.model, "Unigram")) {
         WK_TRY(has_file ? wk_pieces_parse(file, v.arena, &pieces, err)
                         : wk_pieces_from_json(v.root, v.arena, &pieces, err));
+        if (has_file) {
+            wk_json *config;
+            WK_TRY(wk_checkpoint_json(checkpoint, v.arena, "tokenizer_config.json", false, &config,
+                                      err));
+            WK_TRY(wk_pieces_read_prefix(v.root, config, &pieces, err));
+        }
         WK_TRY(add_pieces(&v, &pieces, n_vocab, values));
     } else {
         WK_TRY(read_tokens(&v, n_vocab));

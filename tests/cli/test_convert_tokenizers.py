@@ -74,6 +74,56 @@ def test_sentencepiece():
     return None
 
 
+def test_prefix_and_spaces():
+    """What SentencePiece does before and how the prefix stands: a key of the file, or refused."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    blank = "\u2581".encode()
+    start = "tokenizer.ggml."
+    pieces = b"".join([piece(b"<unk>", 0, 2), piece(b"<s>", 0, 3), piece(blank, -1, 1),
+                       piece(b"a", -2, 1), piece(blank + b"a", -1.5, 1)])
+    bpe, plain = bytes([18, 2, 24, 2]), bytes([26, 2, 32, 0])
+    metaspace = lambda scheme: {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+        {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": scheme}]}}
+    prepend = {"normalizer": {"type": "Sequence", "normalizers": [
+        {"type": "Prepend", "prepend": "\u2581"}, {"type": "Replace"}]}}
+    space, scheme = "add_space_prefix", "prepend_scheme"
+    cases = [  # tokenizer_config.json, tokenizer.json, what the metadata says, ids of " a<s>a"
+        ({"legacy": True}, None, {space: None, scheme: None}, [2, 4, 1, 4]),
+        ({"legacy": None, "add_prefix_space": None}, None, {scheme: None}, [2, 4, 1, 4]),
+        ({"legacy": False}, None, {space: None, scheme: "first"}, [4, 1, 3]),
+        ({"legacy": False}, prepend, {space: None, scheme: None}, [2, 4, 1, 4]),
+        ({"legacy": True}, metaspace("first"), {scheme: "first"}, [4, 1, 3]),
+        ({}, metaspace("always"), {scheme: "always"}, [4, 1, 4]),
+        ({}, metaspace("never"), {space: False, scheme: None}, [4, 1, 3]),
+        ({"add_prefix_space": False, "legacy": False}, prepend,
+         {space: False, scheme: None}, [4, 1, 3]),
+    ]
+    with tempfile.TemporaryDirectory() as top:
+        tiny, out = Path(top) / "tiny", Path(top) / "out.gguf"
+        take_apart(FIXTURES[0], tiny)
+        (tiny / "tokenizer.model").write_bytes(pieces + bpe + plain)
+        for config, root, expected, ids in cases:
+            (tiny / "tokenizer_config.json").write_text(json.dumps({"bos_token": "<s>", **config}))
+            (tiny / "tokenizer.json").write_text(json.dumps(root or {}))
+            succeeds("convert", tiny, out, "--force")
+            values = Gguf(out).values
+            equal({key: values.get(start + key) for key in expected}, expected)
+            found = succeeds("tokenize", out, "--ids", " a<s>a").decode().split()
+            equal([int(x) for x in found], [1, *ids])
+        table = bytes([4, 0, 0, 0, 0, 0, 0, 0])
+        (tiny / "tokenizer.model").write_bytes(
+            pieces + bpe + bytes([26, 2 + len(table), 18, len(table)]) + table)
+        succeeds("convert", tiny, out, "--force")
+        values = Gguf(out).values
+        equal(values[start + "remove_extra_whitespaces"], True)
+        equal(bytes(values[start + "precompiled_charsmap"]), table)
+        suffix = bytes([18, 5, 24, 2, 0xC0, 1, 1])
+        (tiny / "tokenizer.model").write_bytes(pieces + suffix + plain)
+        fails(1, "treat_whitespace_as_suffix", arguments=["convert", tiny, f"{top}/x.gguf"])
+    return None
+
+
 def unigram_files(folder, values):
     """tokenizer.json and tokenizer.model of what the fixture holds."""
     charsmap = bytes(values["precompiled_charsmap"])
