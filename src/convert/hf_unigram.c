@@ -2,11 +2,16 @@
  * and what is done to a text before. */
 #include "convert/hf_kinds.h"
 #include "convert/hf_pieces.h"
+#include "text/tokenize/normalize.h"
 
 #include <string.h>
 
 enum { TYPE_NORMAL = 1, TYPE_UNKNOWN = 2, TYPE_CONTROL = 3, TYPE_USER_DEFINED = 4, TYPE_BYTE = 6 };
 enum { MOST_PIECES = 1 << 24 };
+
+/* Characters that tokenizers takes for white space: U+0009 to U+000D, U+00A0, U+2003, U+2028,
+ * U+3000 */
+#define WHITE_SPACE "\t\n\v\f\r\xC2\xA0\xE2\x80\x83\xE2\x80\xA8\xE3\x80\x80"
 
 /* ---- Replacements ---- */
 
@@ -36,23 +41,69 @@ static wick_status decode_base64(wk_str text, wk_arena *arena, wk_str *out, wick
     return WICK_OK;
 }
 
+/* ---- White space that is removed ---- */
+
+/* The steps that remove it; NULL: not there. */
+typedef struct spaces {
+    const wk_json *strip, *replace, *split;
+} spaces;
+
 /* Several blanks become one. */
-static bool removes_spaces(const wk_json *step) {
+static bool joins_blanks(const wk_json *step) {
     const wk_json *const pattern = wk_json_get(wk_json_get(step, "pattern"), "Regex");
     return wk_hf_is_type(step, "Replace") && wk_hf_is_text(pattern) &&
            wk_str_is(pattern->string, " {2,}");
 }
 
-static wick_status read_normalizer(const wk_json *root, wk_arena *arena, wk_pieces *out,
-                                   wick_error *err) {
+/* SentencePiece removes blanks alone, these steps all white space: that is the same where the table
+ * makes blanks of it or removes it. */
+static bool makes_blanks(wk_str charsmap, wk_heap *heap) {
+    const wk_vocab_desc desc = {.charsmap = charsmap};
+    wk_normalizer normalizer;
+    wk_strbuf left;
+    if (wk_normalizer_make(&desc, &normalizer, NULL) != WICK_OK) return false;
+    wk_strbuf_init(&left, heap);
+    wk_normalize(&normalizer, 0, wk_str_of(WHITE_SPACE), &left);
+    const bool is_empty = left.size == 0;
+    wk_strbuf_release(&left);
+    return is_empty;
+}
+
+/* Together the steps must do what SentencePiece does: no blanks at the ends or in a row. At the
+ * beginning Metaspace "always" sees to it: "  a" and "a" are both U+2581 and a. */
+static wick_status read_spaces(const spaces *s, wk_heap *heap, wk_pieces *out, wick_error *err) {
+    const wk_json *const any = s->split != NULL ? s->split : s->strip ? s->strip : s->replace;
+    bool strips_end = false;
+    wk_str blank;
+    if (any == NULL) return WICK_OK;
+    WK_TRY(wk_hf_read_switch(s->strip, "strip_right", s->strip != NULL, &strips_end, err));
+    WK_TRY(wk_hf_read_text(s->replace, "content", &blank, err));
+    const bool is_both = s->split != NULL ? s->replace == NULL || wk_str_is(blank, " ")
+                                          : strips_end && s->replace != NULL;
+    out->removes_extra_spaces = is_both && out->has_dummy_prefix &&
+                                wk_str_is(wk_str_of(out->scheme), "always") &&
+                                makes_blanks(out->charsmap, heap);
+    if (out->removes_extra_spaces) return WICK_OK;
+    return wk_fail(
+        err, WICK_ERR_UNSUPPORTED,
+        "tokenizer.json: %s removes other white space here than SentencePiece does, which"
+        " cannot be converted",
+        wk_str_show(wk_json_get(any, "type")->string).text);
+}
+
+static wick_status read_normalizer(const wk_json *root, wk_arena *arena, spaces *found,
+                                   wk_pieces *out, wick_error *err) {
     wk_hf_steps s;
     WK_TRY(wk_hf_first_step(root, "normalizer", "normalizers", &s, err));
     for (; s.at != NULL; wk_hf_next_step(&s)) {
         const wk_json *const map = wk_json_get(s.at, "precompiled_charsmap");
-        if (wk_hf_is_type(s.at, "Precompiled") && wk_hf_is_text(map))
+        const bool is_first = found->strip == NULL && found->replace == NULL;
+        if (is_first && wk_hf_is_type(s.at, "Precompiled") && wk_hf_is_text(map))
             WK_TRY(decode_base64(map->string, arena, &out->charsmap, err));
-        else if (removes_spaces(s.at) || wk_hf_is_type(s.at, "Strip"))
-            out->removes_extra_spaces = true;
+        else if (is_first && wk_hf_is_type(s.at, "Strip"))
+            found->strip = s.at;
+        else if (found->replace == NULL && joins_blanks(s.at))
+            found->replace = s.at;
         else
             return wk_hf_refuse_step("normalizer", s.at, err);
     }
@@ -99,14 +150,15 @@ wick_status wk_pieces_read_prefix(const wk_json *root, const wk_json *config, wk
     return WICK_OK;
 }
 
-static wick_status read_prefix(const wk_json *root, wk_pieces *out, wick_error *err) {
+static wick_status read_prefix(const wk_json *root, spaces *found, wk_pieces *out,
+                               wick_error *err) {
     wk_hf_steps s;
     WK_TRY(wk_hf_first_step(root, "pre_tokenizer", "pretokenizers", &s, err));
     for (; s.at != NULL; wk_hf_next_step(&s)) {
         if (wk_hf_is_type(s.at, "Metaspace"))
             WK_TRY(read_metaspace(s.at, out, err));
-        else if (wk_hf_is_type(s.at, "WhitespaceSplit"))
-            out->removes_extra_spaces = true;
+        else if (wk_hf_is_type(s.at, "WhitespaceSplit") && !out->has_dummy_prefix)
+            found->split = s.at;
         else
             return wk_hf_refuse_step("pre-tokenizer", s.at, err);
     }
@@ -158,6 +210,8 @@ wick_status wk_pieces_from_json(const wk_json *root, wk_arena *arena, wk_pieces 
     if (unknown != NULL && unknown->is_integer && unknown->integer >= 0 &&
         unknown->integer < out->n)
         out->items[unknown->integer].type = TYPE_UNKNOWN;
-    WK_TRY(read_normalizer(root, arena, out, err));
-    return read_prefix(root, out, err);
+    spaces found = {.strip = NULL};
+    WK_TRY(read_normalizer(root, arena, &found, out, err));
+    WK_TRY(read_prefix(root, &found, out, err));
+    return read_spaces(&found, arena->heap, out, err);
 }

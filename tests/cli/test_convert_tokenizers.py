@@ -131,6 +131,7 @@ def unigram_files(folder, values):
     (folder / "tokenizer.json").write_text(json.dumps({
         "normalizer": {"type": "Sequence", "normalizers": [
             {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()},
+            {"type": "Strip", "strip_left": False, "strip_right": True},
             {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "\u2581"}]},
         "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": True},
         "post_processor": {"type": "TemplateProcessing", "single": [
@@ -196,7 +197,37 @@ def test_unigram():
                 {"type": "WhitespaceSplit"}, c["pre_tokenizer"]]})))
         succeeds("convert", tiny, f"{top}/out.gguf", "--force")
         equal(Gguf(f"{top}/out.gguf").values[start + "remove_extra_whitespaces"], True)
+        refuse_other_spaces(tiny)
     return None
+
+
+def refuse_other_spaces(folder):
+    """Steps that remove other white space than SentencePiece does."""
+    root = json.loads((folder / "tokenizer.json").read_text())
+    charsmap, split = root["normalizer"], root["pre_tokenizer"]
+    metaspace = split["pretokenizers"][1]
+    strip = {"type": "Strip", "strip_left": True, "strip_right": True}
+    left = {**strip, "strip_right": False}
+    join = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
+    first = {"type": "Metaspace", "prepend_scheme": "first"}
+    both = {"type": "Sequence", "pretokenizers": [split["pretokenizers"][0], first]}
+    cases = [([charsmap, strip, join], metaspace, None), ([charsmap, join], split, None),
+             ([strip, join], metaspace, "Strip"), ([charsmap, strip], metaspace, "Strip"),
+             ([charsmap, join], metaspace, "Replace"), ([charsmap, left, join], metaspace, "Strip"),
+             ([charsmap, join, strip], metaspace, "'Strip'"),
+             ([strip, charsmap, join], metaspace, "'Precompiled'"),
+             ([charsmap, strip, join], first, "Strip"), ([], split, "WhitespaceSplit"),
+             ([charsmap], both, "WhitespaceSplit"),
+             ([charsmap, {**join, "content": "\u2581"}], split, "WhitespaceSplit")]
+    for steps, splits, word in cases:
+        (folder / "tokenizer.json").write_text(json.dumps({
+            **root, "normalizer": {"type": "Sequence", "normalizers": steps},
+            "pre_tokenizer": splits}))
+        arguments = ["convert", folder, f"{folder}/spaces.gguf", "--force"]
+        if word is None:
+            succeeds(*arguments)
+        else:
+            fails(1, word, arguments=arguments)
 
 
 def test_roles_and_templates():
