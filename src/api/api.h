@@ -251,7 +251,7 @@ wick_status wk_request_translate(wick_exchange *x,
                                  void (*write)(wk_strbuf *to, const wk_json *body),
                                  wick_error *err);
 /* tools.c: in such a write, the other API's tools: the type of those that a client answers, and the
- * member with their JSON schema. */
+ * member with their JSON schema. Tools of other types are left out. */
 void wk_write_functions(wk_strbuf *to, const wk_json *tools, const char *own, const char *schema);
 wick_status wk_request_tools(wick_exchange *x, wick_error *err);
 wick_status wk_request_tool_choice(wick_exchange *x, wick_error *err);

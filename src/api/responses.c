@@ -7,28 +7,34 @@
 
 /* ---- The request ---- */
 
-static void write_call_item(wk_strbuf *to, const wk_json *item) {
+/* The text that a custom tool is given is its only argument. */
+static void write_call_item(wk_strbuf *to, const wk_json *item, bool is_custom) {
     wk_write_raw(to, "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{"
                      "\"type\":\"function\"");
     wk_write_put_value(to, "id", wk_json_get(item, "call_id"));
     wk_write_key(to, "function");
     wk_write_open(to, '{');
     wk_write_put_value(to, "name", wk_json_get(item, "name"));
-    wk_write_put_value(to, "arguments", wk_json_get(item, "arguments"));
-    wk_strbuf_text(to, "}}]}");
+    if (is_custom) wk_write_raw(to, "\"arguments\":{");
+    wk_write_put_value(to, is_custom ? "input" : "arguments",
+                       wk_json_get(item, is_custom ? "input" : "arguments"));
+    wk_strbuf_text(to, is_custom ? "}}}]}" : "}}]}");
 }
 
+/* Calls of tools that only OpenAI's server has, and their results, are left out. */
 static void write_item(wk_strbuf *to, const wk_json *item) {
     const wk_json *const type = wk_json_get(item, "type");
+    const bool is_custom = wk_json_is(type, "custom_tool_call");
     if (wk_json_is(type, "reasoning")) return; /* templates leave earlier reasoning out */
-    if (wk_json_is(type, "function_call")) {
-        write_call_item(to, item);
-    } else if (wk_json_is(type, "function_call_output")) {
+    if (is_custom || wk_json_is(type, "function_call")) {
+        write_call_item(to, item, is_custom);
+    } else if (wk_json_is(type, "function_call_output") ||
+               wk_json_is(type, "custom_tool_call_output")) {
         wk_write_raw(to, "{\"role\":\"tool\"");
         wk_write_put_value(to, "tool_call_id", wk_json_get(item, "call_id"));
         wk_write_put_value(to, "content", wk_json_get(item, "output"));
         wk_write_close(to, '}');
-    } else {
+    } else if (!type || type->kind != WK_JSON_STRING || !strstr(type->string.text, "_call")) {
         wk_write_value(to, item);
     }
 }
@@ -356,6 +362,10 @@ static wick_status take_request(wick_exchange *x, wick_error *err) {
             return wk_fail(err, WICK_ERR_UNSUPPORTED,
                            "%s: this server stores nothing; send the earlier items as input",
                            stored[i]);
+    for (const wk_json *item = input ? input->child : NULL; item; item = item->next)
+        if (wk_json_is(wk_json_get(item, "type"), "item_reference"))
+            return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                           "input: an item_reference: this server stores nothing; send the item");
     WK_TRY(wk_request_bool(x, "background", &is_background, err));
     if (is_background)
         return wk_fail(err, WICK_ERR_UNSUPPORTED, "background: this server stores no responses");

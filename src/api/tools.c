@@ -15,17 +15,12 @@ void wk_write_functions(wk_strbuf *to, const wk_json *tools, const char *own, co
     wk_write_open(to, '[');
     for (const wk_json *tool = tools->child; tool; tool = tool->next) {
         const wk_json *const type = wk_json_get(tool, "type");
-        wk_write_open(to, '{');
-        if (type && !wk_json_is(type, own)) {
-            wk_write_put_value(to, "type", type); /* the same */
-        } else {
-            wk_write_raw(to, "\"type\":\"function\",\"function\":{");
-            wk_write_put_value(to, "name", wk_json_get(tool, "name"));
-            wk_write_put_value(to, "description", wk_json_get(tool, "description"));
-            wk_write_put_value(to, "parameters", wk_json_get(tool, schema));
-            wk_write_close(to, '}');
-        }
-        wk_write_close(to, '}');
+        if (type && !wk_json_is(type, own)) continue; /* such as a search on the API's own server */
+        wk_write_raw(to, "{\"type\":\"function\",\"function\":{");
+        wk_write_put_value(to, "name", wk_json_get(tool, "name"));
+        wk_write_put_value(to, "description", wk_json_get(tool, "description"));
+        wk_write_put_value(to, "parameters", wk_json_get(tool, schema));
+        wk_strbuf_text(to, "}}");
     }
     wk_write_close(to, ']');
 }

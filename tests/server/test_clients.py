@@ -330,9 +330,12 @@ def test_openai_settings():
             reasoning_effort="low", tool_choice={"type": "allowed_tools", "allowed_tools": {
                 "mode": "required", "tools": [tools[1]]}}).choices[0].message
         equal(chosen.tool_calls[0].function.name, "snow")
-        refuses(openai.BadRequestError, "tools[0] is of type web_search",
-                lambda: client.responses.create(model="any", input="a",
-                                                tools=[{"type": "web_search"}]))
+        # Codex offers such tools beside its functions.
+        other = [{"type": "web_search"}, {"type": "custom", "name": "hail"}, *flat]
+        equal(client.responses.create(model="any", input="a", tools=other, tool_choice="required",
+                                      max_output_tokens=100).output[0].type, "function_call")
+        refuses(openai.BadRequestError, "no such tool", lambda: client.responses.create(
+            model="any", input="a", tools=other, tool_choice={"type": "custom", "name": "hail"}))
         refuses(openai.BadRequestError, "functions", lambda: client.chat.completions.create(
             **WORDS, functions=[{"name": "rain"}]))
         refuses(openai.BadRequestError, "mark a gap", lambda: client.completions.create(

@@ -66,10 +66,16 @@ static const struct {
     {chat, "{" CHAT ",\"tools\":[{\"type\":\"function\"}]}", "must be a function with a name"},
     {chat, "{" CHAT ",\"tools\":[" TOOL ",{\"type\":\"custom\",\"custom\":{\"name\":\"g\"}}]}",
      "tools[1] is of type custom"},
-    {"/v1/responses", "{\"input\":\"a\",\"tools\":[{\"type\":\"web_search\"}]}",
-     "tools[0] is of type web_search"},
-    {"/v1/messages", "{" CHAT ",\"max_tokens\":5,\"tools\":[{\"type\":\"bash_20250124\"}]}",
-     "tools[0] is of type bash_20250124"},
+    {"/v1/responses",
+     "{\"input\":\"a\",\"tools\":[{\"type\":\"web_search\"}],"
+     "\"tool_choice\":{\"type\":\"web_search\"}}",
+     "auto, none, required, the name"},
+    {"/v1/responses",
+     "{\"input\":\"a\",\"tools\":[{\"type\":\"custom\",\"name\":\"g\"}],"
+     "\"tool_choice\":{\"type\":\"custom\",\"name\":\"g\"}}",
+     "there is no such tool"},
+    {"/v1/responses", "{\"input\":[{\"type\":\"item_reference\",\"id\":\"msg_1\"}]}",
+     "input: an item_reference: this server stores nothing"},
     {chat, "{" CHAT ",\"tools\":[" TOOL "],\"tool_choice\":{\"type\":\"allowed_tools\"}}",
      "allowed_tools has no tools"},
     {chat, "{" CHAT ",\"tools\":[{\"function\":{\"name\":5}}]}", "a function with a name"},
@@ -622,6 +628,28 @@ static void test_prefill(void **state) {
     wick_api_close(api);
 }
 
+/* Tools that only the API's own server has are left out, and so are their calls. */
+static void test_other_tools(void **state) {
+    static const char all[] =
+        "{% for t in tools or [] %}<{{ t.function.name }}>{% endfor %}{% for m in messages %}"
+        "[{{ m.role }}: {{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.name }}"
+        "{{ c.function.arguments|tojson }}{% endfor %}]{% endfor %}";
+    const wick_api_desc desc = {.chat_template = all};
+    (void)state;
+    renders(desc, "/v1/responses",
+            "{\"tools\":[{\"type\":\"web_search\"},{\"type\":\"function\",\"name\":\"f\"},"
+            "{\"type\":\"custom\",\"name\":\"g\"}],\"input\":["
+            "{\"type\":\"message\",\"role\":\"user\",\"content\":\"Hi\"},"
+            "{\"type\":\"web_search_call\",\"id\":\"ws_1\",\"status\":\"completed\"},"
+            "{\"type\":\"custom_tool_call\",\"call_id\":\"1\",\"name\":\"g\",\"input\":\"a b\"},"
+            "{\"type\":\"custom_tool_call_output\",\"call_id\":\"1\",\"output\":\"5\"}]}",
+            "<f>[user: Hi][assistant: g{\"input\": \"a b\"}][tool: 5]");
+    renders(desc, "/v1/messages",
+            "{" CHAT ",\"max_tokens\":5,\"tools\":[{\"type\":\"web_search_20250305\",\"name\":"
+            "\"web_search\"},{\"name\":\"f\"},{\"type\":\"custom\",\"name\":\"g\"}]}",
+            "<f><g>[user: Hi]");
+}
+
 /* Messages of other APIs. */
 static void test_translated(void **state) {
     static const char all[] =
@@ -753,6 +781,7 @@ int main(void) {
         cmocka_unit_test(test_translated),     cmocka_unit_test(test_schemas),
         cmocka_unit_test(test_history),        cmocka_unit_test(test_fits),
         cmocka_unit_test(test_no_prompt),      cmocka_unit_test(test_references),
+        cmocka_unit_test(test_other_tools),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
