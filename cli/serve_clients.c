@@ -197,7 +197,8 @@ static bool answer_by_itself(const service *s, cli_call *call, cli_served_model 
     }
     if (is_get_of(call, "/api/version")) {
         char version[64];
-        snprintf(version, sizeof version, "{\"version\":\"%s\"}", wick_version());
+        snprintf(version, sizeof version,
+                 "{\"version\":\"" WICK_OLLAMA_VERSION "\",\"wick\":\"%s\"}", wick_version());
         answer_now(call, 200, version, strlen(version));
         return true;
     }

@@ -88,6 +88,9 @@ typedef struct wick_request {
     int64_t time; /* seconds since 1970, for `created` */
 } wick_request;
 
+/* The version of ollama's API, as /api/version says it: some clients refuse older servers. */
+#define WICK_OLLAMA_VERSION "0.12.6"
+
 /* Takes a request, which is copied. A request that makes no sense has an answer that says so: only
  * WICK_ERR_OUT_OF_MEMORY and WICK_ERR_ARGUMENT are failures. */
 WICK_API wick_status wick_exchange_open(wick_api *api, const wick_request *request,

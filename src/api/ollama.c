@@ -299,7 +299,8 @@ wick_status wk_answer_show(wick_exchange *x, wick_error *err) {
 wick_status wk_answer_version(wick_exchange *x, wick_error *err) {
     (void)err;
     wk_write_open(&x->part, '{');
-    wk_write_put(&x->part, "version", wick_version());
+    wk_write_put(&x->part, "version", WICK_OLLAMA_VERSION);
+    wk_write_put(&x->part, "wick", wick_version());
     wk_write_close(&x->part, '}');
     wk_exchange_end(x, 200);
     return WICK_OK;
