@@ -48,6 +48,28 @@ static inline void expect_text(const char *text, const char *part) {
     if (!strstr(text, part)) fail_msg("'%s' is not in '%s'", part, text);
 }
 
+/* What the template makes of the request. Freed by the caller. */
+static inline char *rendered(wick_api_desc desc, const char *path, const char *body) {
+    wick_api *const api = open_api(desc);
+    wick_exchange *const x = ask(api, path, body);
+    size_t size;
+    if (!x->rendered) fail_msg("%s", wick_exchange_take(x, &size));
+    const char *const text = wick_prompt_text(x->rendered, &size);
+    char *const copy = calloc(1, size + 1);
+    assert_non_null(copy);
+    memcpy(copy, text, size);
+    wick_exchange_close(x);
+    wick_api_close(api);
+    return copy;
+}
+
+static inline void renders(wick_api_desc desc, const char *path, const char *body,
+                           const char *expected) {
+    char *const text = rendered(desc, path, body);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
 #define CHAT "\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]"
 #define TOOL "{\"type\":\"function\",\"function\":{\"name\":\"f\"}}"
 

@@ -275,6 +275,9 @@ wick_status wk_tools_in_words(wick_exchange *x, wick_error *err);
 enum { WK_FIT_MERGED = 0, WK_FIT_NO_SYSTEM = 1, WK_FIT_NO_CALLS = 2 };
 /* Such messages in place of those given. NULL: memory is short. */
 wk_json *wk_messages_fit(wick_exchange *x, const wk_json *messages, unsigned fits);
+/* In a translated body, what the assistant says in a row becomes one message: contents, reasoning
+ * and calls are arrays then. */
+wick_status wk_turns_join(wick_exchange *x, wick_error *err);
 /* prefill.c: takes the last message away where the answer goes on with it (x->begun), and puts it
  * at the end of the prompt. That and JSON by a schema come after thinking that the template opens.
  */

@@ -57,6 +57,52 @@ static bool add_first(wick_exchange *x, wk_json *messages, const char *role, wk_
     return true;
 }
 
+/* What is not an array becomes the only item of one. */
+static bool make_list(wick_exchange *x, wk_json *value) {
+    wk_json item = *value;
+    if (value->kind == WK_JSON_ARRAY) return true;
+    *value = (wk_json){.kind = WK_JSON_ARRAY, .key = item.key, .next = item.next};
+    item.key = wk_str_of("");
+    return item.kind == WK_JSON_NULL || add_item(x, value, item);
+}
+
+/* The items of a member follow those that the turn has. False: memory is short. */
+static bool add_to_turn(wick_exchange *x, wk_json *turn, wk_json *message, const char *key) {
+    wk_json *const had = wk_json_find(turn, key), *const more = wk_json_find(message, key);
+    if (!more) return true;
+    if (!had) {
+        wk_json_drop(message, more);
+        wk_json_append(turn, more);
+        return true;
+    }
+    if (!make_list(x, had) || !make_list(x, more)) return false;
+    if (!more->child) return true;
+    *(had->last ? &had->last->next : &had->child) = more->child;
+    had->last = more->last;
+    had->count += more->count;
+    return true;
+}
+
+wick_status wk_turns_join(wick_exchange *x, wick_error *err) {
+    wk_json *const messages = wk_json_find(x->body, "messages");
+    wk_json *turn = messages->child;
+    bool is_made = true;
+    messages->last = NULL;
+    messages->child = NULL;
+    messages->count = 0;
+    for (wk_json *message = turn, *next; message; message = next) {
+        next = message->next;
+        if (message == turn || !has_role(turn, "assistant") || !has_role(message, "assistant")) {
+            wk_json_append(messages, turn = message);
+            continue;
+        }
+        is_made = is_made && add_to_turn(x, turn, message, "content") &&
+                  add_to_turn(x, turn, message, "reasoning_content") &&
+                  add_to_turn(x, turn, message, "tool_calls");
+    }
+    return is_made ? WICK_OK : wk_fail_memory(err, 0, 0, "a request");
+}
+
 /* Calls that were made become the text that the model was asked for. */
 static bool show_calls(wick_exchange *x, wk_json *message) {
     wk_json *const calls = wk_json_find(message, "tool_calls");

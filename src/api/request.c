@@ -423,6 +423,7 @@ static wick_status read_message(wick_exchange *x, wk_json *message, wick_error *
     wk_json *const role = wk_json_find(message, "role");
     wk_json *const content = wk_json_find(message, "content");
     wk_json *const calls = wk_json_find(message, "tool_calls");
+    wk_json *const reasoning = wk_json_find(message, "reasoning_content");
     if (!role || role->kind != WK_JSON_STRING)
         return wk_fail(err, WICK_ERR_VALUE, "messages: each must be an object with a role");
     const wk_json *const images = wk_json_get(message, "images"); /* ollama's */
@@ -431,6 +432,7 @@ static wick_status read_message(wick_exchange *x, wk_json *message, wick_error *
     if (wk_json_is(role, "function")) role->string = wk_str_of("tool");
     const wk_json_kind kind = content ? content->kind : WK_JSON_NULL;
     if (kind == WK_JSON_ARRAY) WK_TRY(join_parts(x, content, err));
+    if (reasoning && reasoning->kind == WK_JSON_ARRAY) WK_TRY(join_parts(x, reasoning, err));
     if (kind != WK_JSON_ARRAY && kind != WK_JSON_STRING && kind != WK_JSON_NULL)
         return wk_fail(err, WICK_ERR_VALUE,
                        "messages: content must be a text or an array of parts");

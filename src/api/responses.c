@@ -9,8 +9,7 @@
 
 /* The text that a custom tool is given is its only argument. */
 static void write_call_item(wk_strbuf *to, const wk_json *item, bool is_custom) {
-    wk_write_raw(to, "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{"
-                     "\"type\":\"function\"");
+    wk_write_raw(to, "{\"role\":\"assistant\",\"tool_calls\":[{\"type\":\"function\"");
     wk_write_put_value(to, "id", wk_json_get(item, "call_id"));
     wk_write_key(to, "function");
     wk_write_open(to, '{');
@@ -21,12 +20,24 @@ static void write_call_item(wk_strbuf *to, const wk_json *item, bool is_custom) 
     wk_strbuf_text(to, is_custom ? "}}}]}" : "}}]}");
 }
 
+/* Templates decide of which turns they show it. It may be encrypted, without a text. */
+static void write_reasoning(wk_strbuf *to, const wk_json *item) {
+    const wk_json *said = wk_json_get(item, "content");
+    if (!said || !said->child) said = wk_json_get(item, "summary");
+    if (!said || !said->child) return;
+    wk_write_raw(to, "{\"role\":\"assistant\",\"reasoning_content\":[");
+    for (const wk_json *part = said->child; part; part = part->next)
+        wk_write_value(to, wk_json_get(part, "text"));
+    wk_strbuf_text(to, "]}");
+}
+
 /* Calls of tools that only OpenAI's server has, and their results, are left out. */
 static void write_item(wk_strbuf *to, const wk_json *item) {
     const wk_json *const type = wk_json_get(item, "type");
     const bool is_custom = wk_json_is(type, "custom_tool_call");
-    if (wk_json_is(type, "reasoning")) return; /* templates leave earlier reasoning out */
-    if (is_custom || wk_json_is(type, "function_call")) {
+    if (wk_json_is(type, "reasoning")) {
+        write_reasoning(to, item);
+    } else if (is_custom || wk_json_is(type, "function_call")) {
         write_call_item(to, item, is_custom);
     } else if (wk_json_is(type, "function_call_output") ||
                wk_json_is(type, "custom_tool_call_output")) {
@@ -376,7 +387,8 @@ static wick_status take_request(wick_exchange *x, wick_error *err) {
         return wk_fail(err, WICK_ERR_VALUE, "instructions must be a text");
     x->given = x->body;
     wk_exchange_name(x, "resp_");
-    return wk_request_translate(x, write_request, err);
+    WK_TRY(wk_request_translate(x, write_request, err));
+    return wk_turns_join(x, err);
 }
 
 wick_status wk_answer_responses(wick_exchange *x, wick_error *err) {

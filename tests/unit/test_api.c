@@ -423,27 +423,6 @@ static void test_infill(void **state) {
 
 /* ---- What templates are given ---- */
 
-/* What the template makes of the request. Freed by the caller. */
-static char *rendered(wick_api_desc desc, const char *path, const char *body) {
-    wick_api *const api = open_api(desc);
-    wick_exchange *const x = ask(api, path, body);
-    size_t size;
-    if (!x->rendered) fail_msg("%s", wick_exchange_take(x, &size));
-    const char *const text = wick_prompt_text(x->rendered, &size);
-    char *const copy = calloc(1, size + 1);
-    assert_non_null(copy);
-    memcpy(copy, text, size);
-    wick_exchange_close(x);
-    wick_api_close(api);
-    return copy;
-}
-
-static void renders(wick_api_desc desc, const char *path, const char *body, const char *expected) {
-    char *const text = rendered(desc, path, body);
-    assert_string_equal(text, expected);
-    free(text);
-}
-
 static void test_variables(void **state) {
     static const char says[] = "[{{ enable_thinking }}|{{ x }}|{{ reasoning_effort }}]";
     const wick_api_desc unsaid = {.chat_template = says},
@@ -628,28 +607,6 @@ static void test_prefill(void **state) {
     wick_api_close(api);
 }
 
-/* Tools that only the API's own server has are left out, and so are their calls. */
-static void test_other_tools(void **state) {
-    static const char all[] =
-        "{% for t in tools or [] %}<{{ t.function.name }}>{% endfor %}{% for m in messages %}"
-        "[{{ m.role }}: {{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.name }}"
-        "{{ c.function.arguments|tojson }}{% endfor %}]{% endfor %}";
-    const wick_api_desc desc = {.chat_template = all};
-    (void)state;
-    renders(desc, "/v1/responses",
-            "{\"tools\":[{\"type\":\"web_search\"},{\"type\":\"function\",\"name\":\"f\"},"
-            "{\"type\":\"custom\",\"name\":\"g\"}],\"input\":["
-            "{\"type\":\"message\",\"role\":\"user\",\"content\":\"Hi\"},"
-            "{\"type\":\"web_search_call\",\"id\":\"ws_1\",\"status\":\"completed\"},"
-            "{\"type\":\"custom_tool_call\",\"call_id\":\"1\",\"name\":\"g\",\"input\":\"a b\"},"
-            "{\"type\":\"custom_tool_call_output\",\"call_id\":\"1\",\"output\":\"5\"}]}",
-            "<f>[user: Hi][assistant: g{\"input\": \"a b\"}][tool: 5]");
-    renders(desc, "/v1/messages",
-            "{" CHAT ",\"max_tokens\":5,\"tools\":[{\"type\":\"web_search_20250305\",\"name\":"
-            "\"web_search\"},{\"name\":\"f\"},{\"type\":\"custom\",\"name\":\"g\"}]}",
-            "<f><g>[user: Hi]");
-}
-
 /* Messages of other APIs. */
 static void test_translated(void **state) {
     static const char all[] =
@@ -781,7 +738,6 @@ int main(void) {
         cmocka_unit_test(test_translated),     cmocka_unit_test(test_schemas),
         cmocka_unit_test(test_history),        cmocka_unit_test(test_fits),
         cmocka_unit_test(test_no_prompt),      cmocka_unit_test(test_references),
-        cmocka_unit_test(test_other_tools),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,71 @@
+/* What templates are given of the items and messages of other APIs than OpenAI's chat. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "api_requests.h"
+
+/* Tools that only the API's own server has are left out, and so are their calls. */
+static void test_other_tools(void **state) {
+    static const char all[] =
+        "{% for t in tools or [] %}<{{ t.function.name }}>{% endfor %}{% for m in messages %}"
+        "[{{ m.role }}: {{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.name }}"
+        "{{ c.function.arguments|tojson }}{% endfor %}]{% endfor %}";
+    const wick_api_desc desc = {.chat_template = all};
+    (void)state;
+    renders(desc, "/v1/responses",
+            "{\"tools\":[{\"type\":\"web_search\"},{\"type\":\"function\",\"name\":\"f\"},"
+            "{\"type\":\"custom\",\"name\":\"g\"}],\"input\":["
+            "{\"type\":\"message\",\"role\":\"user\",\"content\":\"Hi\"},"
+            "{\"type\":\"web_search_call\",\"id\":\"ws_1\",\"status\":\"completed\"},"
+            "{\"type\":\"custom_tool_call\",\"call_id\":\"1\",\"name\":\"g\",\"input\":\"a b\"},"
+            "{\"type\":\"custom_tool_call_output\",\"call_id\":\"1\",\"output\":\"5\"}]}",
+            "<f>[user: Hi][assistant: g{\"input\": \"a b\"}][tool: 5]");
+    renders(desc, "/v1/messages",
+            "{" CHAT ",\"max_tokens\":5,\"tools\":[{\"type\":\"web_search_20250305\",\"name\":"
+            "\"web_search\"},{\"name\":\"f\"},{\"type\":\"custom\",\"name\":\"g\"}]}",
+            "<f><g>[user: Hi]");
+}
+
+/* What the assistant said in a row, in items of a response. */
+static void test_turns(void **state) {
+    static const char all[] =
+        "{% for m in messages %}[{{ m.role }}: {% if m.reasoning_content %}({{ m.reasoning_content "
+        "}}){% endif %}{{ m.content }}{% for c in m.tool_calls or [] %}<{{ c.function.name }}>"
+        "{% endfor %}]{% endfor %}{% if add_generation_prompt %}>{% endif %}";
+#define ITEM(call) "{\"type\":\"function_call\",\"call_id\":\"" call "\",\"name\":\"" call "\"},"
+#define SAID(text) "{\"role\":\"assistant\",\"content\":" text "},"
+#define THOUGHT(member, text)                                                                      \
+    "{\"type\":\"reasoning\",\"summary\":[],\"" member "\":[{\"text\":\"" text "\"}]},"
+#define OUTPUT "{\"type\":\"function_call_output\",\"call_id\":\"f\",\"output\":\"5\"},"
+#define END "{\"role\":\"user\",\"content\":\"Hi\"}]}"
+    static const char *const cases[][2] = {
+        {SAID("[{\"type\":\"output_text\",\"text\":\"Let me\"}]") ITEM("f") ITEM("g") OUTPUT OUTPUT,
+         "[assistant: Let me<f><g>][tool: 5][tool: 5]"},
+        {ITEM("f") SAID("\"a\"") SAID("\"b\""), "[assistant: a\nb<f>]"},
+        {SAID("null") SAID("\"a\"") SAID("null"), "[assistant: a]"},
+        {THOUGHT("content", "hm") THOUGHT("summary", "oh") ITEM("f") OUTPUT SAID("\"a\""),
+         "[assistant: (hm\noh)<f>][tool: 5][assistant: a]"},
+        {"{\"type\":\"reasoning\",\"summary\":[],\"encrypted_content\":\"x\"},", ""},
+    };
+    const wick_api_desc desc = {.chat_template = all};
+    char body[512], expected[128];
+    (void)state;
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        snprintf(body, sizeof body, "{\"input\":[%s" END, cases[i][0]);
+        snprintf(expected, sizeof expected, "%s[user: Hi]>", cases[i][1]);
+        renders(desc, "/v1/responses", body, expected);
+    }
+    renders(desc, "/v1/responses",
+            "{\"input\":[" SAID("\"a\"") "{\"role\":\"assistant\",\"content\":\"b\"}]}", ">a\nb");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_other_tools),
+        cmocka_unit_test(test_turns),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
