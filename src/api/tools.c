@@ -88,11 +88,13 @@ static void write_moved(wick_exchange *x, wk_strbuf *to, const wk_json *schema, 
     wk_write_close(to, is_object ? '}' : ']');
 }
 
-/* Arguments are an object, also where their schema does not say so. */
+/* Arguments are an object, also where their schema does not say so; without a schema an empty one.
+ */
 static void write_arguments(wick_exchange *x, wk_strbuf *to, const wk_json *parameters, size_t i) {
+    wk_json none = {.kind = WK_JSON_BOOL, .key = wk_str_of("additionalProperties")};
     wk_json all = parameters && parameters->kind == WK_JSON_OBJECT
                       ? *parameters
-                      : (wk_json){.kind = WK_JSON_OBJECT};
+                      : (wk_json){.kind = WK_JSON_OBJECT, .child = &none};
     wk_json type = {.kind = WK_JSON_STRING,
                     .key = wk_str_of("type"),
                     .string = wk_str_of("object"),

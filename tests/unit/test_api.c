@@ -678,9 +678,13 @@ static void test_schemas(void **state) {
     snprintf(body, sizeof body, "{" CHAT ",%s,\"tool_choice\":\"auto\"}", tools);
     has_schema(chat, body, NULL);
     snprintf(body, sizeof body, "{" CHAT ",%s,\"tool_choice\":\"required\"}", tools);
-    has_schema(chat, body,
-               "{\"anyOf\":[" CALL_OF("f", "{\"type\":\"object\"}") "," CALL_OF(
-                   "g", "{\"type\":\"null\"}") "]}");
+    has_schema(
+        chat, body,
+        "{\"anyOf\":[" CALL_OF(
+            "f",
+            "{\"type\":\"object\",\"additionalProperties\":false}") "," CALL_OF("g",
+                                                                                "{\"type\":"
+                                                                                "\"null\"}") "]}");
     snprintf(body, sizeof body, "{" CHAT ",%s,\"tool_choice\":{\"function\":{\"name\":\"g\"}}}",
              tools);
     has_schema(chat, body, "{\"anyOf\":[" CALL_OF("g", "{\"type\":\"null\"}") "]}");

@@ -204,6 +204,15 @@ static void test_json_that_is_no_call(void **state) {
     wick_api_close(api);
 }
 
+/* A call that must come of a tool without parameters has no arguments. */
+static void test_no_parameters(void **state) {
+    static const char body[] = "{" CHAT ",\"tools\":[" TOOL "],\"tool_choice\":\"required\"}";
+    (void)state;
+    wick_api *const api = open_api((wick_api_desc){.n_parallel = 1});
+    expect_text(answer(api, chat, body, 200), "\"arguments\":\"{}\"");
+    wick_api_close(api);
+}
+
 /* parallel_tool_calls is false: what comes after the first one is left out. */
 static void test_one_call(void **state) {
     static const char said[] =
@@ -366,6 +375,7 @@ int main(void) {
         cmocka_unit_test(test_call_ids),
         cmocka_unit_test(test_health),
         cmocka_unit_test(test_arguments_of_calls),
+        cmocka_unit_test(test_no_parameters),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
