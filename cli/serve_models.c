@@ -129,15 +129,36 @@ static void write_openais(cli_json *json, const cli_served_model *model) {
     cli_json_close(json, '}');
 }
 
-static void write_ollamas(cli_json *json, const cli_served_model *model, time_t expires) {
+/* The header of a file takes milliseconds, and clients ask for the list again and again. */
+static const wick_json *shown_of(cli_served_model *model) {
+    size_t size = 0;
+    char *const text = model->shown == NULL ? cli_models_show(model, true, &size) : NULL;
+    if (text != NULL) (void)wick_json_parse(text, size, &model->shown, NULL);
+    free(text);
+    return wick_json_root(model->shown);
+}
+
+/* Without those whose files cannot be read: clients want what is in them. */
+static void write_ollamas(cli_json *json, cli_served_model *model, time_t expires) {
     uint64_t size = 0;
     const time_t modified = (time_t)cli_modified(model->path, &size);
+    const wick_json *const shown = shown_of(model);
+    if (shown == NULL) return;
     cli_json_open(json, '{');
     cli_json_put_string(json, "name", model->name);
     cli_json_put_string(json, "model", model->name);
     put_time(json, "modified_at", modified);
     cli_json_put_unsigned(json, "size", size);
-    if (expires > 0) put_time(json, "expires_at", expires);
+    cli_json_key(json, "digest");
+    cli_json_value(json, wick_json_get(shown, "digest"));
+    cli_json_key(json, "details");
+    cli_json_value(json, wick_json_get(shown, "details"));
+    if (expires > 0) {
+        wick_model_info info;
+        wick_model_get_info(model->model, &info);
+        put_time(json, "expires_at", expires);
+        cli_json_put_unsigned(json, "size_vram", info.weight_bytes);
+    }
     cli_json_close(json, '}');
 }
 
@@ -151,7 +172,7 @@ char *cli_models_list(const cli_served_models *models, cli_model_list list, size
     cli_json_key(&json, list == CLI_LIST_OPENAI ? "data" : "models");
     cli_json_open(&json, '[');
     for (size_t i = 0; i < models->n; i++) {
-        const cli_served_model *const model = &models->items[i];
+        cli_served_model *const model = &models->items[i];
         const time_t since = model->n_clients > 0 ? time(NULL) : model->used;
         if (list == CLI_LIST_OPENAI)
             write_openais(&json, model);
@@ -326,6 +347,7 @@ void cli_models_close(cli_served_models *models) {
         wick_model_close(loaded);
         if (models->is_one) model->model = NULL; /* its owner's */
         close_model(models, model);
+        wick_json_free(model->shown);
         free(model->name);
         free(model->path);
     }

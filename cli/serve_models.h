@@ -17,6 +17,7 @@ typedef struct cli_served_model {
     wick_error error;            /* why the last loading failed; status WICK_OK: it did not */
     unsigned n_clients;          /* that wait for it or for its answers */
     time_t used;                 /* when the last one went */
+    wick_json_document *shown;   /* what /api/show says of its file; NULL: not read yet */
 } cli_served_model;
 
 typedef struct cli_served_models {

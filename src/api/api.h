@@ -369,7 +369,7 @@ void wk_write_settings(wk_strbuf *to, const wick_api *api, const wick_session_de
                        bool is_stream);
 /* native.c: a choice that is over, as llama-server's own completion has it. */
 void wk_write_native(wk_api_choice *choice, wk_str text);
-/* show.c: a model for ollama's clients: a member, and all that is known. */
+/* show.c: a model for ollama's clients: digest and details, and all that is known. */
 void wk_write_details(wk_strbuf *to, const wk_gguf *gguf);
 void wk_write_show(wk_strbuf *to, const wk_gguf *gguf);
 /* The time in UTC. */

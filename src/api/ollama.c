@@ -258,16 +258,12 @@ wick_status wk_answer_ollama(wick_exchange *x, wick_error *err) {
 static wick_status answer_list(wick_exchange *x, bool is_loaded) {
     enum { A_YEAR = 365 * 24 * 3600 };
     wick_model_info info;
-    char digest[17];
     wick_model_get_info(x->api->model, &info);
-    snprintf(digest, sizeof digest, "%016llx",
-             (unsigned long long)wk_gguf_checksum(x->api->model->gguf));
     wk_write_raw(&x->part, "{\"models\":[{");
     wk_write_put(&x->part, "name", x->api->name);
     wk_write_put(&x->part, "model", x->api->name);
     write_time(&x->part, "modified_at", x->api->modified > 0 ? x->api->modified : x->time);
     wk_write_put_whole(&x->part, "size", info.file_bytes);
-    wk_write_put(&x->part, "digest", digest);
     wk_write_details(&x->part, x->api->model->gguf);
     if (is_loaded) {
         write_time(&x->part, "expires_at", x->time + A_YEAR);

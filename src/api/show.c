@@ -45,6 +45,9 @@ static void write_sizes(wk_strbuf *to, const wk_gguf *gguf) {
 }
 
 void wk_write_details(wk_strbuf *to, const wk_gguf *gguf) {
+    char digest[17];
+    snprintf(digest, sizeof digest, "%016llx", (unsigned long long)wk_gguf_checksum(gguf));
+    wk_write_put(to, "digest", digest);
     wk_write_raw(to, "\"details\":{\"parent_model\":\"\",\"format\":\"gguf\"");
     wk_write_put_string(to, "family", architecture(gguf));
     wk_write_raw(to, "\"families\":[");

@@ -587,10 +587,11 @@ def test_models_that_are_not_loaded():
     """What is said of a model does not load it, and is the same once it is loaded."""
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(MODEL, os.path.join(folder, "one.gguf"))
+        Path(folder, "bad.gguf").write_bytes(b"GGUF")
         with Server("--models", folder, model=None) as server:
             with Server() as other:
                 equal(server.get("/api/version"), other.get("/api/version"))
-            listed = server.get("/api/tags")["models"][0]
+            listed, = server.get("/api/tags")["models"]
             equal((listed["name"], listed["size"]), ("one", os.path.getsize(MODEL)))
             time.strptime(listed["modified_at"], "%Y-%m-%dT%H:%M:%SZ")
             equal(server.get("/v1/models/one:latest")["status"]["value"], "unloaded")
@@ -599,13 +600,19 @@ def test_models_that_are_not_loaded():
             equal(shown["model_info"]["llama.context_length"], 512)
             equal(shown["details"]["quantization_level"], "F32")
             assert re.fullmatch(r"[0-9.]+K", shown["details"]["parameter_size"]), shown
-            equal(server.get("/v1/models")["data"][0]["status"]["value"], "unloaded")
+            equal({m["status"]["value"] for m in server.get("/v1/models")["data"]}, {"unloaded"})
             equal(server.get("/api/ps"), {"models": []})
             equal(server.get(CHAT, {**USER, "model": "one:latest"})["model"], "one")
             equal(server.get("/v1/models/one")["meta"]["n_vocab"], 512)
             equal(server.get("/api/show", {"model": "one"}), shown)
             running = server.get("/api/ps")["models"]
             equal([(m["name"], m["size"]) for m in running], [("one", os.path.getsize(MODEL))])
+            with Server() as other:  # of one model
+                for name in ("tags", "ps"):
+                    one, = other.get("/api/" + name)["models"]
+                    many, = server.get("/api/" + name)["models"]
+                    for key in ("digest", "details", *(["size_vram"] if name == "ps" else [])):
+                        equal(many[key], one[key])
             assert running[0]["expires_at"] > listed["modified_at"]
 
 
