@@ -112,9 +112,23 @@ static bool find_in_query(const service *s, const cli_call *call, cli_served_mod
     return true;
 }
 
+static bool is_zero(const wick_json *duration) {
+    double number;
+    if (wick_json_get_number(duration, &number)) return number == 0;
+    const char *const text = wick_json_text(duration, NULL);
+    return text != NULL && text[0] == '0' && strtod(text, NULL) == 0; /* "0s", "0m" */
+}
+
+/* A request of ollama's clients that says nothing and keeps the model for no time. */
+static bool is_unload(const wick_json *root) {
+    const char *const prompt = wick_json_text(wick_json_get(root, "prompt"), NULL);
+    return is_zero(wick_json_get(root, "keep_alive")) && (prompt == NULL || prompt[0] == '\0') &&
+           wick_json_first(wick_json_get(root, "messages")) == NULL;
+}
+
 /* The one that the body names ("name": as clients of ollama used to). NULL: the call has its
  * answer, which says why. */
-static cli_served_model *find_in_body(const service *s, cli_call *call) {
+static cli_served_model *find_in_body(const service *s, cli_call *call, bool *unloads) {
     wick_json_document *body = NULL;
     wick_error error = {0};
     wick_string name = {0};
@@ -132,6 +146,7 @@ static cli_served_model *find_in_body(const service *s, cli_call *call) {
         refuse(call, 400, "which model? \"model\" names it");
     else if (found == NULL)
         refuse(call, 404, "there is no model of this name");
+    if (unloads != NULL) *unloads = is_unload(root);
     wick_json_free(body);
     return found;
 }
@@ -140,22 +155,33 @@ static bool is_post_of(const cli_call *call, const char *path) {
     return strcmp(cli_call_method(call), "POST") == 0 && strcmp(cli_call_path(call), path) == 0;
 }
 
+/* False: the call has its answer, which says why. */
+static bool has_unloaded(const service *s, cli_call *call, cli_served_model *model) {
+    const bool is_done = cli_models_unload(s->models, model);
+    if (!is_done) refuse(call, 400, "the model is being loaded, or is answering");
+    return is_done;
+}
+
 /* POST /models/load and unload, as llama-server's router has them. */
 static bool answer_loading(const service *s, cli_call *call) {
     const bool loads = is_post_of(call, "/models/load");
     if (!loads && !is_post_of(call, "/models/unload")) return false;
-    cli_served_model *const model = find_in_body(s, call);
+    cli_served_model *const model = find_in_body(s, call, NULL);
     if (model == NULL) return true;
     if (loads) {
         cli_models_want(s->models, model);
         model->used = time(NULL);
-        answer_success(call);
-    } else if (cli_models_unload(s->models, model)) {
-        answer_success(call);
-    } else {
-        refuse(call, 400, "the model is being loaded, or is answering");
     }
+    if (loads || has_unloaded(s, call, model)) answer_success(call);
     return true;
+}
+
+/* The same of ollama's clients, such as `ollama stop`. */
+static void answer_unload(const service *s, cli_call *call, cli_served_model *model, bool is_chat) {
+    size_t size = 0;
+    if (!has_unloaded(s, call, model)) return;
+    char *const text = cli_models_unloaded(model, is_chat, &size);
+    answer_made(call, text, size, 503, "out of memory");
 }
 
 /* What is said of a model without a request that it computes does not load it. */
@@ -172,7 +198,7 @@ static bool answer_about(const service *s, cli_call *call, cli_served_model **mo
     const char *const name = path + sizeof models - 1;
     size_t size = 0;
     if (!is_ollamas && !is_openais) return false;
-    *model = is_ollamas ? find_in_body(s, call)
+    *model = is_ollamas ? find_in_body(s, call, NULL)
                         : cli_models_pick(s->models, (wick_string){name, strlen(name)});
     if (*model == NULL && is_openais) refuse(call, 404, "there is no model of this name");
     if (*model == NULL) return true;
@@ -206,11 +232,15 @@ static bool answer_by_itself(const service *s, cli_call *call, cli_served_model 
     if (answer_about(s, call, model)) return true;
     if (*model != NULL) return false;
     if (!is_about_loaded(call)) {
+        const bool is_chat = is_post_of(call, "/api/chat");
+        bool unloads = false;
         if (!find_in_query(s, call, model))
-            *model = find_in_body(s, call);
+            *model = find_in_body(s, call, &unloads);
         else if (*model == NULL)
             refuse(call, 404, "there is no model of this name");
-        return *model == NULL;
+        unloads = unloads && *model != NULL && (is_chat || is_post_of(call, "/api/generate"));
+        if (unloads) answer_unload(s, call, *model, is_chat);
+        return unloads || *model == NULL;
     }
     (void)find_in_query(s, call, model);
     if (*model != NULL && (*model)->api != NULL) return false;

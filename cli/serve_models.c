@@ -207,6 +207,27 @@ char *cli_models_show(const cli_served_model *model, bool is_ollamas, size_t *si
     return NULL;
 }
 
+char *cli_models_unloaded(const cli_served_model *model, bool is_chat, size_t *size) {
+    char *text = NULL;
+    FILE *const out = open_memstream(&text, size);
+    if (out == NULL) return NULL;
+    cli_json json = {.out = out, .is_line = true};
+    cli_json_open(&json, '{');
+    cli_json_put_string(&json, "model", model->name);
+    put_time(&json, "created_at", time(NULL));
+    if (is_chat) cli_json_key(&json, "message");
+    if (is_chat) cli_json_open(&json, '{');
+    if (is_chat) cli_json_put_string(&json, "role", "assistant");
+    cli_json_put_string(&json, is_chat ? "content" : "response", "");
+    if (is_chat) cli_json_close(&json, '}');
+    cli_json_key(&json, "done");
+    cli_json_bool(&json, true);
+    cli_json_put_string(&json, "done_reason", "unload");
+    cli_json_close(&json, '}');
+    fclose(out);
+    return text;
+}
+
 /* ---- Loading and closing ---- */
 
 static void close_model(const cli_served_models *models, cli_served_model *model) {

@@ -56,6 +56,8 @@ char *cli_models_list(const cli_served_models *models, cli_model_list list, size
 /* The same of one that is not loaded, as GET /v1/models/NAME has it, or ollama's /api/show. To be
  * freed; NULL: its file cannot be read. */
 char *cli_models_show(const cli_served_model *model, bool is_ollamas, size_t *size);
+/* ollama's answer of one that was unloaded. To be freed; NULL: out of memory. */
+char *cli_models_unloaded(const cli_served_model *model, bool is_chat, size_t *size);
 void cli_models_close(cli_served_models *models);
 
 #endif

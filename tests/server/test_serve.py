@@ -578,6 +578,23 @@ def test_models_on_demand():
                 server.refuses(400, "answering", path="/models/unload", body={"model": "one"})
             wait_until(lambda: server.ask("/models/unload", {"model": "one"})[0] == 200)
             equal(state("one"), "unloaded")
+            for path, said, keep in (("/api/generate", {"response": ""}, 0), ("/api/chat", {
+                    "message": {"role": "assistant", "content": ""}}, "0s")):
+                server.get(CHAT, {**USER, "model": "one"})
+                for body in ({"keep_alive": "5m"}, {"keep_alive": 0, "prompt": "Once", "messages":
+                             USER["messages"], "options": {"num_predict": 1}}):
+                    server.get(path, {**body, "model": "one", "stream": False})
+                    equal(state("one"), "loaded")
+
+                def unload(path=path, keep=keep):  # the last answer may not be over yet
+                    status, _, got = server.ask(path, {"model": "one", "keep_alive": keep})
+                    gone.append(got)
+                    return status == 200
+                gone = []
+                wait_until(unload)
+                equal({key: gone[-1][key] for key in (*said, "model", "done", "done_reason")},
+                      {**said, "model": "one", "done": True, "done_reason": "unload"})
+                equal(state("one"), "unloaded")
             for path in ("/models/load", "/models/unload"):
                 server.refuses(404, "no model", path=path, body={"model": "three"})
                 server.refuses(400, "JSON", path=path, body="{")
