@@ -16,6 +16,32 @@ static bool is_apart(const wk_json *block) {
     return is_found;
 }
 
+/* A document of text or a result of a search: what it is called, and what it says. */
+static void write_document(wk_strbuf *to, const wk_json *block, const wk_json *said) {
+    static const char *const names[] = {"title", "context", "source"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const wk_json *const name = wk_json_get(block, names[i]);
+        if (name && name->kind == WK_JSON_STRING) wk_write_value(to, name);
+    }
+    const bool is_list = said->kind == WK_JSON_ARRAY;
+    for (const wk_json *at = is_list ? said->child : said; at; at = is_list ? at->next : NULL)
+        wk_write_value(to, at);
+}
+
+static void write_content(wk_strbuf *to, const wk_json *block) {
+    const wk_json *const type = wk_json_get(block, "type");
+    const wk_json *const source = wk_json_get(block, "source");
+    const wk_json *said = NULL;
+    if (wk_json_is(type, "search_result")) said = wk_json_get(block, "content");
+    if (wk_json_is(type, "document"))
+        said = wk_json_get(source,
+                           wk_json_is(wk_json_get(source, "type"), "text") ? "data" : "content");
+    if (said)
+        write_document(to, block, said);
+    else
+        wk_write_value(to, block);
+}
+
 /* The blocks of an array that are content; else as it is. */
 static void write_texts(wk_strbuf *to, const wk_json *content) {
     if (!content || content->kind != WK_JSON_ARRAY) {
@@ -24,7 +50,7 @@ static void write_texts(wk_strbuf *to, const wk_json *content) {
     }
     wk_write_open(to, '[');
     for (const wk_json *block = content->child; block; block = block->next)
-        if (!is_apart(block)) wk_write_value(to, block);
+        if (!is_apart(block)) write_content(to, block);
     wk_write_close(to, ']');
 }
 
@@ -36,7 +62,7 @@ static void write_result(wk_strbuf *to, const wk_json *block) {
     wk_write_value(to, wk_json_get(block, "tool_use_id"));
     wk_write_key(to, "content");
     const wk_json *const content = wk_json_get(block, "content");
-    if (content)
+    if (content && content->kind != WK_JSON_NULL)
         write_texts(to, content);
     else
         wk_write_string(to, wk_str_of(""));
@@ -76,10 +102,12 @@ static void write_message(wk_strbuf *to, const wk_json *message) {
     wk_write_value(to, wk_json_get(message, "role"));
     wk_write_key(to, "content");
     write_texts(to, content);
-    const wk_json *const thinking = next_of(blocks, "thinking");
+    const wk_json *thinking = next_of(blocks, "thinking");
     if (thinking) {
-        wk_write_key(to, "reasoning_content");
-        wk_write_value(to, wk_json_get(thinking, "thinking"));
+        wk_write_raw(to, "\"reasoning_content\":[");
+        for (; thinking; thinking = next_of(thinking->next, "thinking"))
+            wk_write_value(to, wk_json_get(thinking, "thinking"));
+        wk_write_close(to, ']');
     }
     block = next_of(blocks, "tool_use");
     if (block) {
@@ -378,7 +406,8 @@ static wick_status take_request(wick_exchange *x, wick_error *err) {
     if (system && system->kind != WK_JSON_STRING && system->kind != WK_JSON_ARRAY)
         return wk_fail(err, WICK_ERR_VALUE, "system must be a text or an array of them");
     wk_exchange_name(x, "msg_");
-    return wk_request_translate(x, write_request, err);
+    WK_TRY(wk_request_translate(x, write_request, err));
+    return wk_turns_join(x, err);
 }
 
 wick_status wk_answer_messages(wick_exchange *x, wick_error *err) {

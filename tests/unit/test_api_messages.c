@@ -62,10 +62,59 @@ static void test_turns(void **state) {
             "{\"input\":[" SAID("\"a\"") "{\"role\":\"assistant\",\"content\":\"b\"}]}", ">a\nb");
 }
 
+/* Blocks of Anthropic's messages. */
+static void test_blocks(void **state) {
+    static const char all[] =
+        "{% for m in messages %}[{{ m.role }}: {% if m.reasoning_content %}({{ m.reasoning_content "
+        "}}){% endif %}{{ m.content }}{% for c in m.tool_calls or [] %}<{{ c.function.name }}>"
+        "{% endfor %}]{% endfor %}{% if add_generation_prompt %}>{% endif %}";
+#define TEXT(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
+#define THINKING(text) "{\"type\":\"thinking\",\"thinking\":\"" text "\"},"
+    static const char *const cases[][2] = {
+        {"{\"role\":\"assistant\",\"content\":\"a\"},"
+         "{\"role\":\"assistant\",\"content\":[" TEXT("b") "]}",
+         ">a\nb"},
+        {"{\"role\":\"assistant\",\"content\":[" THINKING("hm") THINKING("oh")
+             TEXT("a") "]},"
+                       "{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"name\":\"f\","
+                       "\"input\":{}}]}",
+         "[assistant: (hm\noh)a<f>]>"},
+        {"{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"content\":null}]}",
+         "[tool: ]>"},
+        {"{\"role\":\"user\",\"content\":[{\"type\":\"document\",\"title\":\"T\",\"context\":null,"
+         "\"source\":{\"type\":\"text\",\"media_type\":\"text/plain\",\"data\":\"ab\"}}," TEXT(
+             "c") "]}",
+         "[user: T\nab\nc]>"},
+        {"{\"role\":\"user\",\"content\":[{\"type\":\"document\",\"source\":{\"type\":\"content\","
+         "\"content\":[" TEXT("a") "," TEXT("b") "]}},{\"type\":\"document\",\"source\":{"
+                                                 "\"type\":\"content\",\"content\":\"c\"}}]}",
+         "[user: a\nb\nc]>"},
+        {"{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"content\":[{"
+         "\"type\":\"search_result\",\"source\":\"http://a\",\"title\":\"T\",\"content\":[" TEXT(
+             "b") "]}]}]}",
+         "[tool: T\nhttp://a\nb]>"},
+    };
+    const wick_api_desc desc = {.chat_template = all};
+    char body[512];
+    (void)state;
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        snprintf(body, sizeof body, "{\"max_tokens\":5,\"messages\":[%s]}", cases[i][0]);
+        renders(desc, "/v1/messages", body, cases[i][1]);
+    }
+    wick_api *const api = open_api(desc);
+    expect_text(answer(api, "/v1/messages",
+                       "{\"max_tokens\":5,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":"
+                       "\"document\",\"source\":{\"type\":\"base64\",\"data\":\"JVBERi0=\"}}]}]}",
+                       400),
+                "no model that reads images");
+    wick_api_close(api);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_tools),
         cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_blocks),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
