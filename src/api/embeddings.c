@@ -227,6 +227,14 @@ static wick_status choose_shape(wick_exchange *x, wick_error *err) {
     return WICK_OK;
 }
 
+/* Which ollama answers with no vectors. */
+static bool says_nothing(const wick_exchange *x) {
+    const wk_json *input = wk_request_field(x, "input");
+    if (!input) input = wk_request_field(x, "prompt");
+    return !input || (input->kind == WK_JSON_ARRAY && !input->child) ||
+           (input->kind == WK_JSON_STRING && input->string.size == 0);
+}
+
 wick_status wk_answer_embeddings(wick_exchange *x, wick_error *err) {
     enum { MOST_TOKENS = 8192 };
     wick_model_info info;
@@ -238,8 +246,8 @@ wick_status wk_answer_embeddings(wick_exchange *x, wick_error *err) {
     WK_TRY(wk_request_whole(x, "dimensions", 1, info.n_embd, &e->n_dims, err));
     WK_TRY(open_embedder(x->api, err));
     WK_TRY(choose_shape(x, err));
-    const wk_json *const input = wk_request_field(x, "input");
-    if (x->style == &wk_ollama_style && input && input->kind == WK_JSON_ARRAY && !input->child) {
+    if (x->style == &wk_ollama_style && says_nothing(x)) {
+        e->n_dims = 0;
         write_bare(x);
         wk_exchange_end(x, 200);
         return WICK_OK;

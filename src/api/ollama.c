@@ -40,12 +40,14 @@ static void write_settings(wk_strbuf *to, const wk_json *body) {
     const wk_json *const stream = wk_json_get(body, "stream");
     const wk_json *const think = wk_json_get(body, "think");
     wk_write_key(to, "stream");
-    if (stream)
+    if (stream && stream->kind != WK_JSON_NULL)
         wk_write_value(to, stream);
     else
         wk_write_bool(to, true);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         wk_write_put_value(to, names[i][1], wk_json_get(options, names[i][0]));
+    const wk_json *const limit = wk_json_get(options, "num_predict");
+    if (limit && limit->number == -2) wk_write_raw(to, "\"n_predict\":-1"); /* the context's end */
     write_format(to, wk_json_get(body, "format"));
     if (!think || think->kind == WK_JSON_NULL) return;
     if (think->kind == WK_JSON_STRING) wk_write_put_value(to, "reasoning_effort", think);
@@ -159,8 +161,9 @@ static void write_call(wk_api_choice *choice, const wk_tool_call *call) {
 
 static void write_end(wk_api_choice *choice) { (void)choice; }
 
+/* At least 1: clients divide by it. */
 static void put_ns(wk_strbuf *to, const char *key, double seconds) {
-    wk_write_put_whole(to, key, (uint64_t)(seconds * 1e9));
+    wk_write_put_whole(to, key, seconds < 1e-9 ? 1 : (uint64_t)(seconds * 1e9));
 }
 
 static wk_str text_in(const wk_strbuf *buffer) { return (wk_str){buffer->data, buffer->size}; }

@@ -302,7 +302,7 @@ def test_ollama_more():
                            tools=[tool], think="low", options={"num_predict": 5})
         equal(told.eval_count, 5)
         refuses(ollama.ResponseError, "num_predict",
-                lambda: client.chat("any", USER["messages"], options={"num_predict": -2}))
+                lambda: client.chat("any", USER["messages"], options={"num_predict": -3}))
 
 
 def test_openai_settings():

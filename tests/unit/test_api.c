@@ -122,7 +122,7 @@ static const struct {
     {"/v1/messages", "{" CHAT ",\"max_tokens\":5,\"system\":5}", "system must be a text"},
     {"/api/generate", "{\"prompt\":5}", "{\"error\":\"prompt must be a text"},
     {"/v1/responses", "{\"input\":[5]}", "\"input: each must be an object with a role"},
-    {"/api/chat", "{" CHAT ",\"options\":{\"num_predict\":-2}}",
+    {"/api/chat", "{" CHAT ",\"options\":{\"num_predict\":-3}}",
      "{\"error\":\"num_predict must be"},
     {"/api/embed", "{\"input\":5}", "{\"error\":\"input must be"},
     {"/api/embed", "{\"input\":\"a\",\"truncate\":5}",

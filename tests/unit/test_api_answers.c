@@ -234,6 +234,30 @@ static void test_one_call(void **state) {
          "\"stop_reason\":\"tool_use\"");
 }
 
+/* What ollama's clients leave open. */
+static void test_ollama(void **state) {
+    static const char *const nothing[][3] = {
+        {"/api/embed", "{\"input\":\"\"}", "\"embeddings\":[]"},
+        {"/api/embed", "{\"input\":[]}", "\"embeddings\":[]"},
+        {"/api/embed", "{}", "\"embeddings\":[]"},
+        {"/api/embeddings", "{\"prompt\":\"\"}", "{\"embedding\":[]}"},
+        {"/api/embeddings", "{\"input\":[]}", "{\"embedding\":[]}"},
+    };
+    (void)state;
+    SAYS("Yes", WICK_REASONING_APART, "/api/chat", "{" CHAT ",\"stream\":null}",
+         "\"done\":false}\n", "\"done\":true}\n");
+    wick_api *const api = open_api((wick_api_desc){.n_parallel = 1});
+    wick_exchange *const x = ask(api, "/api/chat", "{" CHAT ",\"options\":{\"num_predict\":-2}}");
+    assert_true(wick_exchange_status(x) == 0 && x->desc.max_tokens == 0 && !x->has_no_tokens);
+    wick_exchange_close(x);
+    expect_text(answer(api, "/api/generate",
+                       "{\"prompt\":\"a\",\"stream\":false,\"options\":{\"num_predict\":1}}", 200),
+                "\"eval_count\":1,\"eval_duration\":1,");
+    for (size_t i = 0; i < WK_COUNT(nothing); i++)
+        expect_text(answer(api, nothing[i][0], nothing[i][1], 200), nothing[i][2]);
+    wick_api_close(api);
+}
+
 /* The same seed gives the same texts, each of them another one: 0, too. */
 static void test_seeds(void **state) {
     static const char body[] =
@@ -376,6 +400,7 @@ int main(void) {
         cmocka_unit_test(test_health),
         cmocka_unit_test(test_arguments_of_calls),
         cmocka_unit_test(test_no_parameters),
+        cmocka_unit_test(test_ollama),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
