@@ -161,7 +161,10 @@ void wk_write_text_logprobs(wk_api_choice *choice) {
     wk_write_open(to, '{');
     write_list(choice, "tokens", TOKENS);
     write_list(choice, "token_logprobs", LOGARITHMS);
-    write_list(choice, "top_logprobs", LIKELIEST);
+    if (choice->exchange->n_top > 0)
+        write_list(choice, "top_logprobs", LIKELIEST);
+    else
+        wk_write_put(to, "top_logprobs", NULL);
     write_list(choice, "text_offset", OFFSETS);
     wk_write_close(to, '}');
     wk_strbuf_clear(&choice->logprobs);

@@ -293,13 +293,16 @@ static void test_responses(void **state) {
 
 /* Where each token begins in the text, in which the first one of the prompt is not. */
 static void test_offsets(void **state) {
+    static const char completion[] = "/v1/completions";
     static const char body[] = "{\"prompt\":\"Once upon\",\"echo\":true,\"logprobs\":1,"
                                "\"max_tokens\":1,\"temperature\":0}";
     (void)state;
     wick_api *const api = open_api((wick_api_desc){.n_parallel = 1});
-    const char *const text = answer(api, "/v1/completions", body, 200);
+    const char *const text = answer(api, completion, body, 200);
     expect_text(text, "\"tokens\":[\"<s>\",\" Once\",\" upon\"");
     expect_text(text, "\"text_offset\":[0,0,4,9]");
+    expect_text(answer(api, completion, "{\"prompt\":\"a\",\"logprobs\":0,\"max_tokens\":2}", 200),
+                "\"top_logprobs\":null,\"text_offset\":[0,");
     wick_api_close(api);
 }
 
