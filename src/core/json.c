@@ -295,7 +295,9 @@ static wick_status read_value(reader *r, wk_json **out) {
 wick_status wk_json_parse(wk_arena *arena, const char *text, size_t size, wk_json **out,
                           wick_error *err) {
     *out = NULL;
-    reader r = {.arena = arena, .in = {.text = {text, size}}, .err = err};
+    static const char mark[] = "\xEF\xBB\xBF"; /* of the byte order, which some programs write */
+    const bool has_mark = size >= 3 && memcmp(text, mark, 3) == 0;
+    reader r = {.arena = arena, .in = {.text = {text, size}, .at = has_mark ? 3 : 0}, .err = err};
     wk_json *value;
     WK_TRY(read_value(&r, &value));
     skip_space(&r);

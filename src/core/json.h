@@ -31,9 +31,10 @@ struct wk_json {
     wk_json *child, *last, *next;
 };
 
-/* Parses one value that fills the text (white space around it allowed). Nesting deeper than 128,
- * bad UTF-8, lone surrogates, bad escapes and trailing text are WICK_ERR_FORMAT with the byte
- * offset. Also accepts NaN, Infinity and -Infinity, which Python's json writes. */
+/* Parses one value that fills the text (white space around it allowed, and a byte order mark before
+ * it, RFC 8259, 8.1). Nesting deeper than 128, bad UTF-8, lone surrogates, bad escapes and trailing
+ * text are WICK_ERR_FORMAT with the byte offset. Also accepts NaN, Infinity and -Infinity, which
+ * Python's json writes. */
 wick_status wk_json_parse(wk_arena *arena, const char *text, size_t size, wk_json **out,
                           wick_error *err);
 

@@ -98,6 +98,7 @@ static void test_structure(void **state) {
     assert_null(wk_json_get(value, "absent"));
     assert_null(wk_json_get(a, "a"));
     assert_null(wk_json_get(NULL, "a"));
+    assert_int_equal(parse(*state, "\xEF\xBB\xBF 1")->integer, 1);
     const wk_json *const twice = parse(*state, "{\"k\":1,\"k\":2}");
     assert_int_equal(twice->count, 2);
     assert_int_equal(wk_json_get(twice, "k")->integer, 2);
@@ -261,6 +262,11 @@ static void test_refusals(void **state) {
         {"'a'", 0},
         {"nan", 0},
         {"]", 0},
+        {"\xEF\xBB\xBF", 3},
+        {"\xEF\xBB", 0},
+        {" \xEF\xBB\xBF"
+         "1",
+         1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         refuse(*state, cases[i].text, strlen(cases[i].text), cases[i].byte);
