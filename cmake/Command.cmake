@@ -30,7 +30,7 @@ if(WICK_MICROHTTPD)
         set(page_source ${PROJECT_BINARY_DIR}/page_files.c)
         set(server_source cli/server/microhttpd.c cli/server/access.c cli/server/listen.c
             cli/server/mhd.c cli/server/page.c cli/server/peers.c cli/server/request.c
-            ${page_source})
+            cli/server/response.c ${page_source})
     endif()
 endif()
 

@@ -8,6 +8,7 @@
 #include "server/page.h"
 #include "server/peers.h"
 #include "server/request.h"
+#include "server/response.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -310,28 +311,11 @@ static ssize_t read_answer(void *given, uint64_t position, char *to, size_t max)
 static enum MHD_Result send_response(cli_call *call, int status, const char *type,
                                      struct MHD_Response *response) {
     if (response == NULL) return MHD_NO;
-    const char *const origin = cli_access_origin(
-        &call->server->access, cli_request_header(call->connection, MHD_HTTP_HEADER_ORIGIN));
-    /* Of a preflight; "*" would leave Authorization out. */
-    const char *const headers =
-        cli_request_header(call->connection, "Access-Control-Request-Headers");
     call->status = status;
     if (type != NULL) mhd.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    if (origin != NULL) {
-        mhd.add_response_header(response, "Access-Control-Allow-Origin", origin);
-        mhd.add_response_header(response, "Access-Control-Allow-Credentials", "true");
-        mhd.add_response_header(response, "Access-Control-Allow-Methods",
-                                "GET, POST, DELETE, OPTIONS");
-        mhd.add_response_header(response, "Access-Control-Allow-Headers",
-                                headers != NULL ? headers : "*");
-        mhd.add_response_header(response, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ORIGIN);
-    }
-    if (status == MHD_HTTP_SERVICE_UNAVAILABLE || status == MHD_HTTP_TOO_MANY_REQUESTS)
-        mhd.add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    cli_response_headers(response, call->connection, &call->server->access, call->path, status);
     if (call->path != NULL && strcmp(call->path, "/metrics") == 0)
         mhd.add_response_header(response, "Process-Start-Time-Unix", call->server->started);
-    if (status == MHD_HTTP_UNAUTHORIZED)
-        mhd.add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
     const enum MHD_Result result = mhd.queue_response(call->connection, (unsigned)status, response);
     mhd.destroy_response(response);
     return result;

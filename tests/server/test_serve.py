@@ -133,6 +133,9 @@ def test_health_and_models():
         server.refuses(404, "no model", path="/v1/models/other")
         server.refuses(404, "nothing at this path", path="/v1/none")
         server.refuses(405, "method", path="/v1/models", method="DELETE")
+        for path, methods in (("/v1/models", "GET, HEAD, OPTIONS"), (CHAT, "OPTIONS, POST"),
+                              ("/lora-adapters", "GET, HEAD, OPTIONS, POST")):
+            equal(server.ask(path, method="PUT")[1]["Allow"], methods)
         equal(server.get("/props")["total_slots"], 4)
         status, headers, body = server.ask("/v1/models", method="HEAD")
         equal((status, body), (200, b""))
