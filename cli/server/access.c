@@ -13,16 +13,21 @@ static bool is_same(const char *a, const char *b) {
     return differs == 0;
 }
 
+static bool is_known(const cli_access *access, const char *key) {
+    bool is_found = false;
+    for (size_t i = 0; i < access->n_keys && key != NULL; i++)
+        is_found |= is_same(key, access->keys[i]);
+    return is_found;
+}
+
+/* One of them may be a proxy's: Anthropic's clients send both where they have both. */
 static bool has_key(const cli_access *access, const cli_access_headers *headers) {
     static const char bearer[] = "Bearer ";
-    const char *const authorization = headers->authorization;
-    const char *given = headers->x_api_key; /* any other authorization may be a proxy's */
-    if (authorization != NULL && strncasecmp(authorization, bearer, sizeof bearer - 1) == 0)
-        given = authorization + sizeof bearer - 1;
-    bool is_known = false;
-    for (size_t i = 0; i < access->n_keys && given != NULL; i++)
-        is_known |= is_same(given, access->keys[i]);
-    return is_known;
+    const char *token = headers->authorization;
+    const bool is_bearer = token != NULL && strncasecmp(token, bearer, sizeof bearer - 1) == 0;
+    token = is_bearer ? token + sizeof bearer - 1 : NULL;
+    const bool has_token = is_known(access, token);
+    return is_known(access, headers->x_api_key) || has_token;
 }
 
 /* Whether the n bytes of name are an item of the list. */

@@ -906,8 +906,13 @@ def check_keys(*options):
         assert "sandbox.js" in scripts, scripts
         equal(server.ask("/nothing.js")[0], 401)
         server.refuses(401, path="/v1/models", headers={"x-api-key": ""})
+        server.refuses(401, path="/v1/models", headers={"Authorization": "Bearer wrong",
+                                                        "x-api-key": "wrong"})
         for headers in ({"Authorization": "Bearer secret"}, {"x-api-key": "other"},
-                        {"x-api-key": "last"}):
+                        {"x-api-key": "last"},
+                        {"Authorization": "Bearer wrong", "x-api-key": "last"},
+                        {"Authorization": "Bearer last", "x-api-key": "wrong"},
+                        {"Authorization": "Basic YTpi", "x-api-key": "last"}):
             server.get("/v1/models", headers=headers)
 
 
