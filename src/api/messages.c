@@ -320,14 +320,31 @@ static void write_delta(wk_api_choice *choice, const char *type, const char *key
     close_event(choice->exchange, event);
 }
 
+/* The text of a block of a whole answer, where there is one. */
+static void keep_block(wk_api_choice *choice) {
+    const bool is_text = choice->block == WK_BLOCK_TEXT;
+    wk_strbuf *const to = &choice->calls, *const text = &choice->content;
+    if (choice->block == WK_BLOCK_NONE) return;
+    wk_write_open(to, '{');
+    wk_write_put(to, "type", is_text ? "text" : "thinking");
+    wk_write_put_string(to, is_text ? "text" : "thinking", (wk_str){text->data, text->size});
+    if (!is_text) wk_write_put(to, "signature", "");
+    wk_write_close(to, '}');
+    wk_strbuf_clear(text);
+    choice->block = WK_BLOCK_NONE;
+}
+
 static void write_text(wk_api_choice *choice, bool is_reasoning, wk_str text) {
-    if (!choice->exchange->is_stream) {
-        wk_choice_keep_text(choice, is_reasoning, text);
+    const wk_block_kind kind = is_reasoning ? WK_BLOCK_REASONING : WK_BLOCK_TEXT;
+    if (choice->exchange->is_stream) {
+        begin_block(choice, kind, NULL);
+        write_delta(choice, is_reasoning ? "thinking_delta" : "text_delta",
+                    is_reasoning ? "thinking" : "text", text);
         return;
     }
-    begin_block(choice, is_reasoning ? WK_BLOCK_REASONING : WK_BLOCK_TEXT, NULL);
-    write_delta(choice, is_reasoning ? "thinking_delta" : "text_delta",
-                is_reasoning ? "thinking" : "text", text);
+    if (choice->block != kind) keep_block(choice);
+    choice->block = kind;
+    wk_choice_keep_text(choice, false, text);
 }
 
 static void write_call(wk_api_choice *choice, const wk_tool_call *call) {
@@ -337,23 +354,17 @@ static void write_call(wk_api_choice *choice, const wk_tool_call *call) {
         end_block(choice);
         return;
     }
+    keep_block(choice);
     write_block(&choice->calls, WK_BLOCK_CALL, choice, call);
     wk_strbuf_append(&choice->calls, call->arguments.text, call->arguments.size);
     wk_write_close(&choice->calls, '}');
 }
 
 static void write_end(wk_api_choice *choice) {
-    if (choice->exchange->is_stream) end_block(choice);
-}
-
-static void write_whole_text(wk_strbuf *to, const wk_strbuf *text, const char *type,
-                             const char *key) {
-    if (text->size == 0) return;
-    wk_write_open(to, '{');
-    wk_write_put(to, "type", type);
-    wk_write_put_string(to, key, (wk_str){text->data, text->size});
-    if (strcmp(type, "thinking") == 0) wk_write_put(to, "signature", "");
-    wk_write_close(to, '}');
+    if (choice->exchange->is_stream)
+        end_block(choice);
+    else
+        keep_block(choice);
 }
 
 static void finish_stream(wick_exchange *x) {
@@ -378,9 +389,6 @@ static void finish(wick_exchange *x) {
         return;
     }
     open_message(x);
-    write_whole_text(&x->part, &choice->reasoning, "thinking", "thinking");
-    write_whole_text(&x->part, &choice->content, "text", "text");
-    if (choice->calls.size > 0) wk_write_raw(&x->part, "");
     wk_strbuf_append(&x->part, choice->calls.data, choice->calls.size);
     close_message(x, stop_reason(choice));
     wk_exchange_end(x, 200);

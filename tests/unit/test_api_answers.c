@@ -204,6 +204,19 @@ static void test_json_that_is_no_call(void **state) {
     wick_api_close(api);
 }
 
+/* Blocks of a whole answer are in the order in which they were written. */
+static void test_blocks(void **state) {
+    static const char said[] = "<think>hm</think>a<tool_call>{\\\"name\\\": \\\"f\\\", "
+                               "\\\"arguments\\\": {}}</tool_call>b";
+    (void)state;
+    SAYS(said, WICK_REASONING_APART, "/v1/messages",
+         "{" CHAT ",\"max_tokens\":99,\"tools\":[{\"name\":\"f\"}]}",
+         "\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\",\"signature\":\"\"},"
+         "{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"tool_use\",",
+         "\"input\":{}},"
+         "{\"type\":\"text\",\"text\":\"b\"}],\"stop_reason\":\"tool_use\"");
+}
+
 /* A call that must come of a tool without parameters has no arguments. */
 static void test_no_parameters(void **state) {
     static const char body[] = "{" CHAT ",\"tools\":[" TOOL "],\"tool_choice\":\"required\"}";
@@ -404,6 +417,7 @@ int main(void) {
         cmocka_unit_test(test_arguments_of_calls),
         cmocka_unit_test(test_no_parameters),
         cmocka_unit_test(test_ollama),
+        cmocka_unit_test(test_blocks),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
