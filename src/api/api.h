@@ -376,6 +376,8 @@ void wk_write_show(wk_strbuf *to, const wk_gguf *gguf);
 wick_time_of_day wk_time_of(int64_t seconds_since_1970);
 /* metrics.c. */
 void wk_histogram_add(wk_histogram *histogram, double seconds);
+/* logprobs.c: an array of numbers. */
+void wk_write_bytes(wk_strbuf *to, wk_str bytes);
 /* logprobs.c: those of a token wait to be written: first its own, then the likeliest. */
 void wk_logprobs_keep(wk_api_choice *choice, const wick_logprob *logprobs, size_t n);
 /* Those that wait, as items of an array, as OpenAI's chat has them; has_ids: as llama-server does.

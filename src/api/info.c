@@ -106,12 +106,17 @@ wick_status wk_answer_tokenize(wick_exchange *x, wick_error *err) {
     wk_write_raw(to, "{\"tokens\":[");
     for (size_t i = 0; i < made.n; i++) {
         wk_str piece;
+        size_t bad;
         piece.text = wick_token_bytes(x->api->model->tokenizer, made.ids[i], true, &piece.size);
         if (has_pieces) wk_write_open(to, '{');
         if (has_pieces) wk_write_key(to, "id");
         wk_write_whole(to, made.ids[i]);
         if (!has_pieces) continue;
-        wk_write_put_string(to, "piece", piece);
+        wk_write_key(to, "piece");
+        if (wk_str_is_utf8(piece, &bad))
+            wk_write_string(to, piece);
+        else
+            wk_write_bytes(to, piece); /* of a part of a character */
         wk_write_close(to, '}');
     }
     wk_strbuf_text(to, "]}");

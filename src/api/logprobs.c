@@ -28,6 +28,12 @@ static wk_str bytes_of(const wk_api_choice *choice, uint32_t id) {
 
 static double finite(float logprob) { return logprob > -9999 ? logprob : -9999; }
 
+void wk_write_bytes(wk_strbuf *to, wk_str bytes) {
+    wk_write_open(to, '[');
+    for (size_t i = 0; i < bytes.size; i++) wk_write_whole(to, (unsigned char)bytes.text[i]);
+    wk_write_close(to, ']');
+}
+
 /* ---- As a chat has them ---- */
 
 /* Of what the sampler draws from, probabilities in place of their logarithms, as llama-server. */
@@ -40,9 +46,7 @@ static void write_token(wk_api_choice *choice, const wick_logprob *logprob, bool
     wk_write_key(to, is_drawn ? "prob" : "logprob");
     wk_write_number(to, is_drawn ? exp(logprob->logprob) : finite(logprob->logprob));
     wk_write_key(to, "bytes");
-    wk_write_open(to, '[');
-    for (size_t i = 0; i < text.size; i++) wk_write_whole(to, (unsigned char)text.text[i]);
-    wk_write_close(to, ']');
+    wk_write_bytes(to, text);
 }
 
 void wk_write_logprob_items(wk_api_choice *choice, bool has_ids) {

@@ -150,6 +150,8 @@ def test_tokens():
         equal(text.strip(), GREEDY["prompt"])
         pieces = server.get("/tokenize", {"content": "a b", "with_pieces": True})["tokens"]
         assert all(sorted(p) == ["id", "piece"] for p in pieces), pieces
+        odd = server.get("/tokenize", {"content": "a\U00013000", "with_pieces": True})["tokens"]
+        equal([p["piece"] for p in odd][-4:], [[byte] for byte in "\U00013000".encode()])
         server.refuses(400, "vocabulary", path="/detokenize", body={"tokens": [100000]})
         prompt = server.get("/apply-template", {"messages": USER["messages"]})["prompt"]
         assert prompt.startswith("<|im_start|>user\nOnce upon a time"), prompt
