@@ -108,6 +108,7 @@ struct wk_api_choice {
     uint32_t stop;      /* which string ended it */
     uint64_t n_written; /* characters of the tokens whose log probabilities were written */
     uint32_t n_calls;
+    uint32_t n_reasoning; /* tokens, up to the end of the tag; in APIs that have blocks */
     wk_block_kind block;
     uint32_t n_blocks;
     wk_strbuf content, reasoning; /* of an answer that is written at its end */

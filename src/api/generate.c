@@ -172,6 +172,7 @@ static wick_status take_text(wk_api_choice *choice, const wick_event *event) {
     }
     WK_TRY(wick_answer_feed(choice->answer, event->text, event->text_size));
     take_spans(choice);
+    choice->n_reasoning += event->kind == WICK_EVENT_TOKEN && choice->block == WK_BLOCK_REASONING;
     return WICK_OK;
 }
 

@@ -100,7 +100,9 @@ static void write_usage(wick_exchange *x) {
     wk_write_put_whole(to, "cached_tokens", choice->stats.n_reused);
     wk_write_close(to, '}');
     wk_write_put_whole(to, "output_tokens", n_generated);
-    wk_write_raw(to, "\"output_tokens_details\":{\"reasoning_tokens\":0}");
+    wk_write_raw(to, "\"output_tokens_details\":{");
+    wk_write_put_whole(to, "reasoning_tokens", choice->n_reasoning);
+    wk_write_close(to, '}');
     wk_write_put_whole(to, "total_tokens", n_read + n_generated);
     wk_write_close(to, '}');
 }

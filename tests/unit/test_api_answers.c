@@ -304,6 +304,25 @@ static void test_responses(void **state) {
          "\"instructions\":null", "\"metadata\":{}", "\"top_p\":1,");
 }
 
+/* Tokens of reasoning are counted apart: those after the tag that opens it. */
+static void test_reasoning_tokens(void **state) {
+    static const char *const said[] = {"<think>hm</think>Yes", "Yes"};
+    (void)state;
+    for (size_t i = 0; i < WK_COUNT(said); i++) {
+        unsigned n_all = 0, n_reasoning = 99;
+        wick_api *const api = open_saying(said[i], WICK_REASONING_APART);
+        const char *const at =
+            strstr(answer(api, "/v1/responses", "{\"input\":\"a\"}", 200), "\"output_tokens\":");
+        assert_int_equal(sscanf(at ? at : "",
+                                "\"output_tokens\":%u,\"output_tokens_details\":{"
+                                "\"reasoning_tokens\":%u}",
+                                &n_all, &n_reasoning),
+                         2);
+        assert_true(i == 0 ? n_reasoning > 0 && n_reasoning + 2 < n_all : n_reasoning == 0);
+        wick_api_close(api);
+    }
+}
+
 /* Where each token begins in the text, in which the first one of the prompt is not. */
 static void test_offsets(void **state) {
     static const char completion[] = "/v1/completions";
@@ -418,6 +437,7 @@ int main(void) {
         cmocka_unit_test(test_no_parameters),
         cmocka_unit_test(test_ollama),
         cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_reasoning_tokens),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
