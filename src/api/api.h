@@ -247,6 +247,8 @@ void wk_texts_free(wick_exchange *x);
 wick_status wk_request_generation(wick_exchange *x, wick_error *err);
 /* messages, tools, tool_choice, response_format. */
 wick_status wk_request_chat(wick_exchange *x, wick_error *err);
+/* chat.c: logprobs is true or false, and top_logprobs how many. */
+wick_status wk_request_logprobs(wick_exchange *x, wick_error *err);
 /* Another API's body becomes one of OpenAI's chat, which write makes of it. */
 wick_status wk_request_translate(wick_exchange *x,
                                  void (*write)(wk_strbuf *to, const wk_json *body),

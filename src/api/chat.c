@@ -182,8 +182,7 @@ const wk_style wk_chat_style = {.is_chat = true,
                                 .progress = write_progress,
                                 .finish = finish};
 
-/* logprobs is true or false, and top_logprobs how many. */
-static wick_status read_logprobs(wick_exchange *x, wick_error *err) {
+wick_status wk_request_logprobs(wick_exchange *x, wick_error *err) {
     enum { MOST = 20 };
     WK_TRY(wk_request_bool(x, "logprobs", &x->has_logprobs, err));
     WK_TRY(wk_request_whole(x, "top_logprobs", 0, MOST, &x->n_top, err));
@@ -197,7 +196,7 @@ static wick_status read_logprobs(wick_exchange *x, wick_error *err) {
 wick_status wk_answer_chat(wick_exchange *x, wick_error *err) {
     wk_exchange_name(x, "chatcmpl-");
     WK_TRY(wk_request_generation(x, err));
-    WK_TRY(read_logprobs(x, err));
+    WK_TRY(wk_request_logprobs(x, err));
     WK_TRY(wk_request_chat(x, err));
     return wk_prompt_of_chat(x, err);
 }

@@ -48,6 +48,8 @@ static void write_settings(wk_strbuf *to, const wk_json *body) {
         wk_write_put_value(to, names[i][1], wk_json_get(options, names[i][0]));
     const wk_json *const limit = wk_json_get(options, "num_predict");
     if (limit && limit->number == -2) wk_write_raw(to, "\"n_predict\":-1"); /* the context's end */
+    wk_write_put_value(to, "logprobs", wk_json_get(body, "logprobs"));
+    wk_write_put_value(to, "top_logprobs", wk_json_get(body, "top_logprobs"));
     write_format(to, wk_json_get(body, "format"));
     if (!think || think->kind == WK_JSON_NULL) return;
     if (think->kind == WK_JSON_STRING) wk_write_put_value(to, "reasoning_effort", think);
@@ -109,7 +111,13 @@ static wk_strbuf *open_line(wick_exchange *x) {
     return to;
 }
 
+/* With the log probabilities that wait for an event. */
 static void close_line(wick_exchange *x, bool is_done) {
+    if (x->has_logprobs && x->choices->logprobs.size > 0) {
+        wk_write_raw(&x->part, "\"logprobs\":[");
+        wk_write_logprob_items(x->choices, false);
+        wk_write_close(&x->part, ']');
+    }
     wk_write_key(&x->part, "done");
     wk_write_bool(&x->part, is_done);
     wk_write_close(&x->part, '}');
@@ -216,6 +224,7 @@ static const wk_style raw_style = {.stream_type = "application/x-ndjson",
 static wick_status answer(wick_exchange *x, bool is_raw, wick_error *err) {
     WK_TRY(wk_request_translate(x, is_prompt(x) ? write_prompt : write_chat, err));
     WK_TRY(wk_request_generation(x, err));
+    WK_TRY(wk_request_logprobs(x, err));
     WK_TRY(wk_request_chat(x, err)); /* also for response_format */
     if (wk_request_has_suffix(x)) return wk_prompt_of_infill(x, "prompt", "suffix", NULL, err);
     return is_raw ? wk_prompts_of_texts(x, wk_json_get(x->body, "prompt"), err)

@@ -75,6 +75,7 @@ static void write_request(wk_strbuf *to, const wk_json *body) {
     static const char *const same[] = {
         "temperature", "top_p",  "top_k",       "min_p",
         "seed",        "stream", "tool_choice", "parallel_tool_calls"};
+    const wk_json *const include = wk_json_get(body, "include");
     wk_write_open(to, '{');
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         wk_write_put_value(to, same[i], wk_json_get(body, same[i]));
@@ -83,6 +84,11 @@ static void write_request(wk_strbuf *to, const wk_json *body) {
     wk_write_functions(to, wk_json_get(body, "tools"), "function", "parameters");
     wk_write_put_value(to, "reasoning_effort",
                        wk_json_get(wk_json_get(body, "reasoning"), "effort"));
+    for (const wk_json *item = include ? include->child : NULL; item; item = item->next) {
+        if (!wk_json_is(item, "message.output_text.logprobs")) continue;
+        wk_write_raw(to, "\"logprobs\":true");
+        wk_write_put_value(to, "top_logprobs", wk_json_get(body, "top_logprobs"));
+    }
     write_messages(to, body);
     wk_write_close(to, '}');
 }
@@ -213,13 +219,33 @@ static wk_strbuf *open_item_event(wk_api_choice *choice, const char *type, bool 
     return to;
 }
 
+/* The log probabilities that wait for a part of the text; the item keeps them. */
+static void write_waiting(wk_strbuf *to, wk_api_choice *choice) {
+    wk_write_raw(to, "\"logprobs\":[");
+    const size_t before = to->size;
+    wk_write_logprob_items(choice, false);
+    if (to->size > before) {
+        wk_write_raw(&choice->tokens, "");
+        wk_strbuf_append(&choice->tokens, to->data + before, to->size - before);
+    }
+    wk_write_close(to, ']');
+}
+
+/* Those of the item so far. */
+static void write_logprobs(wk_strbuf *to, const wk_api_choice *choice) {
+    wk_write_raw(to, "\"logprobs\":[");
+    wk_strbuf_append(to, choice->tokens.data, choice->tokens.size);
+    wk_write_close(to, ']');
+}
+
 /* The part that holds the text of the item so far, without an array around it. */
 static void write_part(wk_strbuf *to, const wk_api_choice *choice) {
     const bool is_reasoning = choice->block == WK_BLOCK_REASONING;
     wk_write_open(to, '{');
     wk_write_put(to, "type", is_reasoning ? "reasoning_text" : "output_text");
     wk_write_put_string(to, "text", (wk_str){choice->content.data, choice->content.size});
-    if (!is_reasoning) wk_write_raw(to, "\"annotations\":[],\"logprobs\":[]");
+    if (!is_reasoning) wk_write_raw(to, "\"annotations\":[]");
+    if (!is_reasoning) write_logprobs(to, choice);
     wk_write_close(to, '}');
 }
 
@@ -270,7 +296,10 @@ static void send_part(wk_api_choice *choice, const char *type) {
 static void send_text(wk_api_choice *choice, const char *type, const char *key, wk_str text) {
     wk_strbuf *const to = open_item_event(choice, type, choice->block != WK_BLOCK_CALL);
     wk_write_put_string(to, key, text);
-    if (choice->block == WK_BLOCK_TEXT) wk_write_raw(to, "\"logprobs\":[]");
+    if (choice->block == WK_BLOCK_TEXT && strcmp(key, "delta") == 0)
+        write_waiting(to, choice);
+    else if (choice->block == WK_BLOCK_TEXT)
+        write_logprobs(to, choice);
     close_event(choice->exchange, type);
 }
 
@@ -294,6 +323,7 @@ static void end_item_as(wk_api_choice *choice, const char *status) {
     }
     keep_item(choice, NULL, status);
     wk_strbuf_clear(&choice->content);
+    wk_strbuf_clear(&choice->tokens);
 }
 
 static void write_end(wk_api_choice *choice) {
@@ -310,6 +340,11 @@ static void write_text(wk_api_choice *choice, bool is_reasoning, wk_str text) {
         if (is_stream) send_part(choice, "response.content_part.added");
     }
     wk_strbuf_append(&choice->content, text.text, text.size);
+    if (is_reasoning) wk_strbuf_clear(&choice->logprobs); /* which has none */
+    if (!is_stream && !is_reasoning) {
+        write_waiting(&choice->exchange->part, choice);
+        wk_strbuf_clear(&choice->exchange->part);
+    }
     if (is_stream)
         send_text(choice,
                   is_reasoning ? "response.reasoning_text.delta" : "response.output_text.delta",
@@ -319,6 +354,7 @@ static void write_text(wk_api_choice *choice, bool is_reasoning, wk_str text) {
 static void write_call(wk_api_choice *choice, const wk_tool_call *call) {
     static const char done[] = "response.function_call_arguments.done";
     end_item_as(choice, completed);
+    wk_strbuf_clear(&choice->logprobs);
     choice->block = WK_BLOCK_CALL;
     if (choice->exchange->is_stream) {
         send_item(choice, "response.output_item.added", call, in_progress);
@@ -396,6 +432,7 @@ static wick_status take_request(wick_exchange *x, wick_error *err) {
 wick_status wk_answer_responses(wick_exchange *x, wick_error *err) {
     WK_TRY(take_request(x, err));
     WK_TRY(wk_request_generation(x, err));
+    WK_TRY(wk_request_logprobs(x, err));
     WK_TRY(wk_request_chat(x, err));
     return wk_prompt_of_chat(x, err);
 }

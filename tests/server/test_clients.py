@@ -286,6 +286,9 @@ def test_ollama_more():
         assert 1 <= json.loads(said)["days"] <= 9, said
         parts = list(client.generate("any", "Once", stream=True, options={"num_predict": 5}))
         equal((parts[-1].done, parts[-1].eval_count), (True, 5))
+        said = client.generate("any", "Once", logprobs=True, top_logprobs=2,
+                               options={"num_predict": 5})
+        equal([len(t.top_logprobs) for t in said.logprobs], [2] * 5)
         equal(client.chat("any", []).done_reason, "load")
         running = client.ps().models[0]
         equal((running.model, running.details.family), ("tales", "llama"))
@@ -323,7 +326,9 @@ def test_openai_settings():
               ("Be brief", {"k": "v"}, False, "auto", 100, "low", 0.5))
         equal((said.status, said.output[0].name, said.tool_choice.mode),
               ("completed", "snow", "required"))
-        cut = client.responses.create(model="any", input="Once", max_output_tokens=4)
+        cut = client.responses.create(model="any", input="Once", max_output_tokens=4,
+                                      include=["message.output_text.logprobs"], top_logprobs=2)
+        equal([len(t.top_logprobs) for t in cut.output[0].content[0].logprobs], [2] * 4)
         equal((cut.status, cut.output[0].status), ("incomplete", "incomplete"))
         chosen = client.chat.completions.create(
             **WORDS, tools=tools, max_tokens=100, parallel_tool_calls=False,
@@ -331,9 +336,10 @@ def test_openai_settings():
                 "mode": "required", "tools": [tools[1]]}}).choices[0].message
         equal(chosen.tool_calls[0].function.name, "snow")
         # Codex offers such tools beside its functions.
-        other = [{"type": "web_search"}, {"type": "custom", "name": "hail"}, *flat]
-        equal(client.responses.create(model="any", input="a", tools=other, tool_choice="required",
-                                      max_output_tokens=100).output[0].type, "function_call")
+        other = [{"type": "web_search"}, {"type": "custom", "name": "hail"}, flat[0]]
+        equal(client.responses.create(
+            model="any", input="a", tools=other, tool_choice="required", temperature=0,
+            max_output_tokens=100).output[0].type, "function_call")
         refuses(openai.BadRequestError, "no such tool", lambda: client.responses.create(
             model="any", input="a", tools=other, tool_choice={"type": "custom", "name": "hail"}))
         refuses(openai.BadRequestError, "functions", lambda: client.chat.completions.create(

@@ -247,6 +247,34 @@ def test_stop_and_logprobs():
             equal(bytes(token["bytes"]).decode(errors="replace"), token["token"])
 
 
+def test_logprobs_of_other_apis():
+    """They are those of a chat, whole and in the parts of a stream."""
+    with Server() as server:
+        wanted = {"logprobs": True, "top_logprobs": 2}
+        chat = server.get(CHAT, {**USER, **wanted, "max_tokens": 6})["choices"][0]
+        chat = chat["logprobs"]["content"]
+        equal(len(chat), 6)
+
+        def same(got):
+            equal([(t["token"], t["bytes"], len(t["top_logprobs"])) for t in got],
+                  [(t["token"], t["bytes"], 2) for t in chat])
+        asked = {**ASKED, "max_output_tokens": 6, "top_logprobs": 2,
+                 "include": ["message.output_text.logprobs"]}
+        same(server.get("/v1/responses", asked)["output"][0]["content"][0]["logprobs"])
+        events = server.named_events("/v1/responses", asked)
+        kind = "response.output_text."
+        same([t for e in events if e["type"] == kind + "delta" for t in e["logprobs"]])
+        same(*[e["logprobs"] for e in events if e["type"] == kind + "done"])
+        same(events[-1]["response"]["output"][0]["content"][0]["logprobs"])
+        equal(server.get("/v1/responses", ASKED)["output"][0]["content"][0]["logprobs"], [])
+        options = {**wanted, "options": {"temperature": 0, "num_predict": 6}}
+        for path, body in (("/api/chat", {"messages": USER["messages"]}),
+                           ("/api/generate", {"prompt": USER["messages"][0]["content"]})):
+            same(server.get(path, {**body, **options, "stream": False})["logprobs"])
+            lines = lines_of(server, path, {**body, **options})
+            same([t for line in lines for t in line.get("logprobs", [])])
+
+
 def test_seeds():
     with Server() as server:
         body = {**USER, "temperature": 1.5, "seed": 7}
