@@ -55,7 +55,21 @@ test("with tools, an answer that is JSON is a call", () =>
     assert.deepEqual((await collect(session.chat(messages, writes(json)))).spans,
                      [{ kind: "content", text: json }]);
     assert.deepEqual((await collect(session.chat(messages, { tools: [call], ...writes(json) })))
-      .spans, [{ kind: "call", text: json, tag: "" }]);
+      .spans, [{ kind: "call", text: json, tag: "", calls: [{ name: "f", arguments: {} }] }]);
+  }));
+
+test("calls are read in the form of the model's family, by the schemas of the tools", () =>
+  withSession(TEMPLATE, async (session) => {
+    const text = "<function=f><parameter=a>12</parameter><parameter=b>12</parameter></function>";
+    const properties = { a: { anyOf: [{ type: "string" }, { type: "null" }] }, b: { type: "integer" } };
+    const tool = { ...call, function: { name: "f", parameters: { type: "object", properties } } };
+    const options = { tools: [tool], ...writes(`<tool_call>${text}</tool_call>`) };
+    assert.deepEqual((await collect(session.chat(messages, options))).spans, [{ kind: "call", text,
+      tag: "<tool_call>", calls: [{ name: "f", arguments: { a: "12", b: 12 } }] }]);
+    const list = "<|tool_call_start|>[f(a='x'), f()]<|tool_call_end|>";
+    assert.deepEqual((await collect(session.chat(messages, { tools: [tool], ...writes(list) }))).spans,
+      [{ kind: "call", text: "[f(a='x'), f()]", tag: "<|tool_call_start|>",
+        calls: [{ name: "f", arguments: { a: "x" } }, { name: "f", arguments: {} }] }]);
   }));
 
 test("the prompt may have opened the thinking", () =>

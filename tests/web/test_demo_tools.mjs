@@ -286,13 +286,15 @@ test("calls that come as spans become cards, and those that are no calls stay te
         view.element.querySelectorAll(".call").length, view.hasUnreadCall];
     }`;
     const content = (text) => ({ kind: "content", text });
-    const call = (text) => ({ kind: "call", tag: "<tool_call>", text });
+    const call = (text, ...calls) => ({ kind: "call", tag: "<tool_call>", text,
+      ...(calls.length > 0 && { calls: calls.map((name) => ({ name, arguments: { a: 1 } })) }) });
     const shown = (...given) => inPage(page, "turn.ts", show, given);
-    assert.deepEqual(await shown([content("I look."), call('{"name": "get", "arguments": {"a": 1}}')], true),
+    assert.deepEqual(await shown([content("I look."), call("<function=get>", "get")], true),
       ["I look.", ['get{"a":1}'], 1, false]);
-    assert.deepEqual(await shown([call('[{"name": "get", "parameters": {}}, {"name": "put"}]')], true),
-      ["", ["get{}", "put{}"], 2, false]);
-    assert.deepEqual(await shown([call('{"name": "get"}')], false), ['<tool_call>{"name": "get"}', [], 0, false]);
+    assert.deepEqual(await shown([call("[]", "get", "put")], true),
+      ["", ['get{"a":1}', 'put{"a":1}'], 2, false]);
+    assert.deepEqual(await shown([call('{"name": "get"}', "get")], false),
+      ['<tool_call>{"name": "get"}', [], 0, false]);
     assert.deepEqual(await shown([call("get(1)")], true), ["<tool_call>get(1)", [], 0, true]);
     assert.deepEqual(await shown([content('{"name": "get"}')], true), ["", ["get{}"], 1, false]);
     assert.deepEqual(await shown([content('{"name": "Tom"}')], true), ['{"name": "Tom"}', [], 0, false]);

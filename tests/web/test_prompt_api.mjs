@@ -142,10 +142,10 @@ function fakeModel(answers, seen) {
 
 test("tools are run, and the model goes on with their results", async () => {
   const seen = [], ran = [];
-  const call = { kind: "call", tag: "<tool_call>",
-                 text: '{"name": "weather", "arguments": {"city": "Rome"}}' };
-  const asText = { ...call, text: JSON.stringify({ name: "weather", arguments: '{"city": "Bari"}' }) };
-  const fake = fakeModel([[{ kind: "content", text: "Let me see. " }, call, asText], [call],
+  const callOf = (city) => ({ kind: "call", tag: "<tool_call>", text: "weather",
+                              calls: [{ name: "weather", arguments: { city } }] });
+  const call = callOf("Rome"), other = callOf("Bari");
+  const fake = fakeModel([[{ kind: "content", text: "Let me see. " }, call, other], [call],
                           [{ kind: "content", text: "Sunny." }]], seen);
   const session = await promptApi(fake).create({ tools: [{ name: "weather", description: "of a city",
     inputSchema: { type: "object" }, execute: async (given) => (ran.push(given), { sky: "clear" }) }] });

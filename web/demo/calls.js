@@ -19,13 +19,18 @@ const UNANSWERED = "The call was not answered.", STOPPED = "The answer was stopp
 /** Arguments, which some models write as a text that is JSON. @param {unknown} given */
 const objectOf = (given) => (typeof given === "string" ? JSON.parse(given || "{}") : given);
 
-/** The calls that a model wrote as JSON; undefined: the text is something else. @param {string} text */
+/** @param {string} name @param {unknown} given @returns {Call} */
+export const callOf = (name, given) => ({ name, given: JSON.stringify(objectOf(given)) });
+
+/**
+ * The calls that a model wrote as describeTools wants them; undefined: the text is something else.
+ * @param {string} text
+ */
 export function callsIn(text) {
   try {
     const found = [JSON.parse(text)].flat();
     if (found.length === 0 || found.some((call) => typeof call?.name !== "string")) return undefined;
-    return found.map(({ name, arguments: given, parameters }) =>
-      /** @type {Call} */ ({ name, given: JSON.stringify(objectOf(given ?? parameters ?? {})) }));
+    return found.map(({ name, arguments: given, parameters }) => callOf(name, given ?? parameters ?? {}));
   } catch {
     return undefined;
   }

@@ -236,7 +236,7 @@ export class Conversation {
       note = NOTES[generation.reason ?? "none"] ?? (generation.leftOut === 0 ? ""
         : "The oldest turns have no room in the context: the model does not see them.");
       if (answer.hasUnreadCall)
-        note ||= "The model calls a tool in a form that this page does not read: the page of wick serve does.";
+        note ||= "The model's call of a tool makes no sense, and stays text.";
       answer.takeTextAsCalls(tools.map(({ name }) => name));
       await this.#answerCalls(answer, tools, signal);
     } catch (reason) {

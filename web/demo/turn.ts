@@ -1,6 +1,6 @@
 /** An answer on the page, which grows. */
 import type { AnswerSpan, Token } from "libwick";
-import { callsIn, makeCallCard, type Call } from "./calls.js";
+import { callOf, callsIn, makeCallCard, type Call } from "./calls.js";
 import type { Message } from "./chats.js";
 import { copyText, make, makeTool } from "./dom.js";
 import { renderMarkdown } from "./markdown.js";
@@ -21,7 +21,7 @@ export class AnswerView {
   /** Of tools, which it makes where takesCalls is set. */
   readonly calls: Call[] = [];
   takesCalls = false;
-  /** It has a call in a form that is not read here, and stays text. */
+  /** It has a call that makes no sense, and stays text. */
   hasUnreadCall = false;
   #text = "";
   #reasoning = "";
@@ -52,8 +52,8 @@ export class AnswerView {
 
   add({ text, spans = [] }: Pick<AnyToken, "text" | "spans">): void {
     this.#text += text;
-    for (const { kind, text, tag = "" } of spans) {
-      const calls = kind === "call" && this.takesCalls ? callsIn(text) : undefined;
+    for (const { kind, text, tag = "", calls: made } of spans) {
+      const calls = this.takesCalls ? made?.map((call) => callOf(call.name, call.arguments)) : undefined;
       this.hasUnreadCall ||= kind === "call" && this.takesCalls && !calls;
       if (calls) this.calls.push(...calls);
       else if (kind === "reasoning") this.#reasoning += text;

@@ -246,7 +246,7 @@ static wick_status tokenize_prompt(const wick_prompt *prompt, const wick_tokeniz
 static wick_answer *begun; /* to the conversation of the last call */
 
 static wick_status begin_answer(const wick_prompt *prompt, const wick_json *tools) {
-    wick_answer_desc desc = {.has_tools = wick_json_first(tools) != NULL};
+    wick_answer_desc desc = {.tools = tools};
     desc.prompt = wick_prompt_text(prompt, &desc.prompt_size);
     wick_answer_close(begun);
     return wick_answer_open(&desc, &begun);

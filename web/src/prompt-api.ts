@@ -52,7 +52,7 @@ export interface CreateOptions {
   monitor?: (monitor: EventTarget) => void;
   expectedInputs?: Expected[];
   expectedOutputs?: Expected[];
-  /** Run by themselves when the model calls them; its calls must be JSON, as most are. */
+  /** Run by themselves when the model calls them. */
   tools?: PromptTool[];
 }
 
@@ -109,22 +109,9 @@ let nCalls = 0;
 /** Nine digits, as Mistral's templates want; no two are equal. */
 const newCallId = (): string => String(nCalls++).padStart(9, "0");
 
-/** Arguments, which some models write as a text that is JSON. */
-const objectOf = (given: object | string): object =>
-  (typeof given === "string" ? JSON.parse(given || "{}") as object : given);
-
-/** A call, or several, as JSON; undefined: it is none that is understood. */
-function callsOf({ text }: AnswerSpan): Call[] | undefined {
-  try {
-    const found = [JSON.parse(text)].flat() as
-      { name?: string; arguments?: object | string; parameters?: object | string }[];
-    if (!found.every(({ name }) => typeof name === "string")) return undefined;
-    return found.map(({ name, arguments: given, parameters }) =>
-      ({ id: newCallId(), name: name!, given: objectOf(given ?? parameters ?? {}) }));
-  } catch {
-    return undefined;
-  }
-}
+/** Undefined: it is none, or none that is understood. */
+const callsOf = (span: AnswerSpan): Call[] | undefined =>
+  span.calls?.map((call) => ({ id: newCallId(), name: call.name, given: call.arguments }));
 
 export class LanguageModelSession extends EventTarget {
   readonly temperature: number;
@@ -313,7 +300,7 @@ export class LanguageModelSession extends EventTarget {
         const calls: Call[] = [];
         for await (const { spans } of generation)
           for (const span of spans) {
-            const made = span.kind === "call" && chat.tools ? callsOf(span) : undefined;
+            const made = chat.tools ? callsOf(span) : undefined;
             calls.push(...made ?? []);
             if (made || span.kind === "reasoning") continue;
             content += span.text;

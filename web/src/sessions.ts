@@ -5,7 +5,7 @@ import type { Module } from "./module.js";
 import { MemorySource } from "./plain_source.js";
 import { Table } from "./table.js";
 import type {
-  AnswerSpan, EndReason, GenerateOptions, Logprob, SessionOptions, SessionStats,
+  AnswerSpan, EndReason, GenerateOptions, Logprob, SessionOptions, SessionStats, ToolCall,
 } from "./types.js";
 
 const END_REASONS: EndReason[] =
@@ -224,10 +224,13 @@ export class Sessions {
     const last = isEnd ? 1 : 0;
     for (let left = size; m.checked("answer_next", answer, at, left, last, this.#scratch);
          left = 0) {
-      const [kind, from, n, tag] = m.memory.words(this.#scratch, 4) as unknown as number[];
+      const [kind, from, n, tag, calls] = m.memory.words(this.#scratch, 5) as unknown as number[];
       if (n === 0) continue; // nothing but the edge of a span
       const text = m.memory.text(from!, n!);
-      spans.push({ kind: SPAN_KINDS[kind!]!, text, ...(tag && { tag: m.memory.text(tag) }) });
+      spans.push({
+        kind: SPAN_KINDS[kind!]!, text, ...(tag && { tag: m.memory.text(tag) }),
+        ...(calls && { calls: JSON.parse(m.memory.text(calls)) as ToolCall[] }),
+      });
     }
     return spans;
   }

@@ -367,6 +367,14 @@ export interface AnswerSpan {
   text: string;
   /** Before a call, as `<tool_call>` or `[TOOL_CALLS]`; empty: the answer is JSON alone. */
   tag?: string;
+  /** What a call says, in the form of any family; undefined: it makes no sense, or was cut off. */
+  calls?: ToolCall[];
+}
+
+/** A call of a tool. */
+export interface ToolCall {
+  name: string;
+  arguments: Record<string, unknown>;
 }
 
 /** A token that was generated. */

@@ -77,6 +77,6 @@ size_t wk_cut_asian(wk_str text);
 size_t wk_cut_halved_space(wk_str text);
 size_t wk_cut_tab_or_spaces(wk_str text); /* [\t\n]|'    '|'  ' */
 size_t wk_cut_sign(wk_str text);          /* [\p{P}!-/:-@\[-`{-~] */
-bool wk_is_han(uint32_t code); /* of the script Han */
+bool wk_is_han(uint32_t code);            /* of the script Han */
 
 #endif
