@@ -246,8 +246,8 @@ WICK_API bool wick_answer_next(wick_answer *answer, wick_answer_span *span);
 /* What the last span calls, in the form of any family, as JSON:
  * [{"name": ..., "arguments": {...}}, ...]. A value that a form does not give a type has that of
  * the tool's parameter. UTF-8, terminated; the answer's, until its next call. NULL: the span is no
- * call, or none that is understood, as one that was cut off; also where memory is short. size may
- * be NULL. */
+ * call, or none that is understood, as one that was cut off; also after wick_answer_feed, and where
+ * memory is short. size may be NULL. */
 WICK_API const char *wick_answer_calls(wick_answer *answer, size_t *size);
 
 #ifdef __cplusplus

@@ -128,6 +128,7 @@ void wick_answer_close(wick_answer *answer) {
 wick_status wick_answer_feed(wick_answer *answer, const char *text, size_t size) {
     if (!answer || (!text && size > 0)) return WICK_ERR_ARGUMENT;
     if (answer->is_over) return WICK_ERR_STATE;
+    answer->last = (wick_answer_span){.kind = WICK_ANSWER_CONTENT}; /* its text may move */
     wk_strbuf *const to = &answer->text;
     if (answer->taken > 0) {
         to->size -= answer->taken;

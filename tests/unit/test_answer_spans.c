@@ -284,6 +284,25 @@ static void check_calls(const char *text, const wick_json *tools, const char *wa
     wick_answer_close(answer);
 }
 
+/* Before more text, which may move the span. */
+static void test_calls_before_more(void **state) {
+    (void)state;
+    wick_answer *answer = NULL;
+    wick_answer_span span;
+    static const char call[] = "[TOOL_CALLS]f{}";
+    assert_int_equal(wick_answer_open(NULL, &answer), WICK_OK);
+    assert_int_equal(wick_answer_feed(answer, "<tool_call>{\"name\":\"f\"}</tool_call>", 35),
+                     WICK_OK);
+    assert_true(wick_answer_next(answer, &span));
+    assert_non_null(wick_answer_calls(answer, NULL));
+    assert_int_equal(wick_answer_feed(answer, call, sizeof call - 1), WICK_OK);
+    assert_null(wick_answer_calls(answer, NULL));
+    wick_answer_finish(answer);
+    assert_true(wick_answer_next(answer, &span));
+    assert_string_equal(wick_answer_calls(answer, NULL), "[{\"name\":\"f\",\"arguments\":{}}]");
+    wick_answer_close(answer);
+}
+
 static void test_calls_as_json(void **state) {
     static const char tools[] =
         "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"type\": "
@@ -379,6 +398,7 @@ int main(void) {
         cmocka_unit_test(test_channels),
         cmocka_unit_test(test_headers),
         cmocka_unit_test(test_what_is_held_back),
+        cmocka_unit_test(test_calls_before_more),
         cmocka_unit_test(test_calls_as_json),
         cmocka_unit_test(test_broken_characters),
         cmocka_unit_test(test_long_call),
