@@ -102,13 +102,15 @@ struct wk_api_choice {
     uint32_t n_found;  /* n_reused of the session when it was continued */
     bool is_scoring;   /* the session reads the prompt for its log probabilities */
     bool has_scored;
-    bool has_mark; /* of a thought or of a call, which is not content */
-    bool has_said; /* content other than blanks */
+    bool after_mark;  /* a thought or a call came, and since then no content but blanks */
+    bool has_said;    /* content other than blanks */
+    bool is_thinking; /* the last span was of a thought, which goes on */
+    bool has_thought; /* so is a part of the latest token */
     wick_end_reason reason;
     uint32_t stop;      /* which string ended it */
     uint64_t n_written; /* characters of the tokens whose log probabilities were written */
     uint32_t n_calls;
-    uint32_t n_reasoning; /* tokens, up to the end of the tag; in APIs that have blocks */
+    uint32_t n_reasoning; /* tokens, up to the end of the tag */
     wk_block_kind block;
     uint32_t n_blocks;
     wk_strbuf content, reasoning; /* of an answer that is written at its end */
@@ -143,6 +145,7 @@ typedef struct wk_embedding {
 /* How an API writes what is generated. */
 typedef struct wk_style {
     bool is_chat;
+    bool has_blocks;                        /* content that goes on after a call is another text */
     const char *stream_type;                /* NULL: text/event-stream */
     void (*begin)(wick_exchange *exchange); /* of a stream; NULL: nothing */
     void (*text)(wk_api_choice *choice, bool is_reasoning, wk_str text);

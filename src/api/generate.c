@@ -90,23 +90,26 @@ static void put_content(wk_api_choice *choice, wk_str text) {
     if (n == 0 || held->failed) return;
     n += held->size - text.size;
     wk_str said = {held->data, n};
-    if (choice->has_mark && !choice->has_said) said = wk_scan_trim(said);
+    if (choice->after_mark && (!choice->has_said || choice->exchange->style->has_blocks))
+        said = wk_scan_trim(said);
     choice->exchange->style->text(choice, false, said);
     choice->has_said = true;
+    choice->after_mark = false;
     held->size -= n;
     memmove(held->data, held->data + n, held->size);
 }
 
-/* Blanks before a thought or a call belong to it. */
+/* Blanks before a thought or a call belong to it; one of them keeps content apart from more. */
 static void pass_mark(wk_api_choice *choice) {
-    choice->has_mark = true;
-    choice->blanks.size = 0;
+    const bool may_go_on = choice->has_said && !choice->exchange->style->has_blocks;
+    choice->after_mark = true;
+    if (!may_go_on || choice->blanks.size > 0) choice->blanks.size = may_go_on;
 }
 
-/* Blanks at the end are content, unless a call came or they are all there is beside a thought. */
+/* Blanks at the end are content, unless a call came or nothing else since a thought. */
 static void end_content(wk_api_choice *choice) {
     const wk_str blanks = {choice->blanks.data, choice->blanks.size};
-    if (blanks.size > 0 && choice->n_calls == 0 && (choice->has_said || !choice->has_mark))
+    if (blanks.size > 0 && choice->n_calls == 0 && !choice->after_mark)
         choice->exchange->style->text(choice, false, blanks);
 }
 
@@ -139,6 +142,8 @@ static void take_call(wk_api_choice *choice, const wick_answer_span *span) {
 /* Reasoning that is content has its tags. */
 static void take_reasoning(wk_api_choice *choice, const wick_answer_span *span) {
     const wick_exchange *const x = choice->exchange;
+    choice->is_thinking = !span->close;
+    choice->has_thought = true;
     if (x->reasoning != WICK_REASONING_APART) {
         put_span(choice, span);
         return;
@@ -171,8 +176,9 @@ static wick_status take_text(wk_api_choice *choice, const wick_event *event) {
         return WICK_OK;
     }
     WK_TRY(wick_answer_feed(choice->answer, event->text, event->text_size));
+    choice->has_thought = choice->is_thinking;
     take_spans(choice);
-    choice->n_reasoning += event->kind == WICK_EVENT_TOKEN && choice->block == WK_BLOCK_REASONING;
+    choice->n_reasoning += event->kind == WICK_EVENT_TOKEN && choice->has_thought;
     return WICK_OK;
 }
 

@@ -106,7 +106,7 @@ static void write_message(wk_strbuf *to, const wk_json *message) {
     if (thinking) {
         wk_write_raw(to, "\"reasoning_content\":[");
         for (; thinking; thinking = next_of(thinking->next, "thinking"))
-            wk_write_value(to, wk_json_get(thinking, "thinking"));
+            wk_write_text_of(to, wk_json_get(thinking, "thinking"));
         wk_write_close(to, ']');
     }
     block = next_of(blocks, "tool_use");
@@ -330,6 +330,7 @@ static void keep_block(wk_api_choice *choice) {
     wk_write_put_string(to, is_text ? "text" : "thinking", (wk_str){text->data, text->size});
     if (!is_text) wk_write_put(to, "signature", "");
     wk_write_close(to, '}');
+    to->failed |= text->failed;
     wk_strbuf_clear(text);
     choice->block = WK_BLOCK_NONE;
 }
@@ -398,6 +399,7 @@ static const char *const names[][2] = {
     {"stop", "stop_sequences"}, {"response_format", "output_config.format"}, {NULL}};
 
 const wk_style wk_messages_style = {.is_chat = true,
+                                    .has_blocks = true,
                                     .names = names,
                                     .begin = begin,
                                     .text = write_text,

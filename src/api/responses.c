@@ -27,7 +27,7 @@ static void write_reasoning(wk_strbuf *to, const wk_json *item) {
     if (!said || !said->child) return;
     wk_write_raw(to, "{\"role\":\"assistant\",\"reasoning_content\":[");
     for (const wk_json *part = said->child; part; part = part->next)
-        wk_write_value(to, wk_json_get(part, "text"));
+        wk_write_text_of(to, wk_json_get(part, "text"));
     wk_strbuf_text(to, "]}");
 }
 
@@ -322,6 +322,7 @@ static void end_item_as(wk_api_choice *choice, const char *status) {
         send_item(choice, "response.output_item.done", NULL, status);
     }
     keep_item(choice, NULL, status);
+    choice->calls.failed |= choice->content.failed || choice->tokens.failed;
     wk_strbuf_clear(&choice->content);
     wk_strbuf_clear(&choice->tokens);
 }
@@ -342,8 +343,10 @@ static void write_text(wk_api_choice *choice, bool is_reasoning, wk_str text) {
     wk_strbuf_append(&choice->content, text.text, text.size);
     if (is_reasoning) wk_strbuf_clear(&choice->logprobs); /* which has none */
     if (!is_stream && !is_reasoning) {
-        write_waiting(&choice->exchange->part, choice);
-        wk_strbuf_clear(&choice->exchange->part);
+        wk_strbuf *const part = &choice->exchange->part;
+        write_waiting(part, choice);
+        choice->tokens.failed |= part->failed;
+        wk_strbuf_clear(part);
     }
     if (is_stream)
         send_text(choice,
@@ -393,6 +396,7 @@ static const char *const names[][2] = {{"max_tokens", "max_output_tokens"},
                                        {NULL}};
 
 const wk_style wk_responses_style = {.is_chat = true,
+                                     .has_blocks = true,
                                      .names = names,
                                      .begin = begin,
                                      .text = write_text,

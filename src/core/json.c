@@ -181,7 +181,7 @@ static bool decimal_integer(const decimal *d, bool is_negative, int64_t *integer
     return true;
 }
 
-/* So that a number beyond int64_t and double can be written as it was. */
+/* So that a number beyond int64_t can be written as it was. */
 static wick_status keep_bytes(const reader *r, size_t start, wk_str *out) {
     const size_t size = r->in.at - start;
     char *const copy = wk_arena_alloc(r->arena, size + 1);

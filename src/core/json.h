@@ -25,7 +25,7 @@ struct wk_json {
     bool is_read;    /* false; who reads the tree may note what was used */
     int64_t integer;
     double number;
-    wk_str string; /* decoded, UTF-8; of a number: its bytes, unless is_integer or not finite */
+    wk_str string; /* decoded, UTF-8; of a number: its bytes, unless is_integer, NaN or Infinity */
     wk_str key;
     size_t count; /* items of an array or object */
     wk_json *child, *last, *next;

@@ -89,7 +89,7 @@ static void put_read_number(wk_strbuf *to, const wk_json *value) {
     separate(to);
     if (value->is_integer)
         wk_strbuf_format(to, "%" PRId64, value->integer);
-    else if (isfinite(value->number))
+    else if (value->string.size > 0)
         wk_strbuf_append(to, value->string.text, value->string.size);
     else
         wk_strbuf_text(to, "null");
@@ -114,6 +114,10 @@ void wk_write_value(wk_strbuf *to, const wk_json *value) {
     case WK_JSON_ARRAY:
     case WK_JSON_OBJECT: put_items(to, value); break;
     }
+}
+
+void wk_write_text_of(wk_strbuf *to, const wk_json *value) {
+    if (value && value->kind == WK_JSON_STRING) wk_write_string(to, value->string);
 }
 
 void wk_write_put(wk_strbuf *to, const char *key, const char *text) {

@@ -20,6 +20,8 @@ void wk_write_bool(wk_strbuf *to, bool value);
 void wk_write_null(wk_strbuf *to);
 /* What was read or made, with all that it holds; NULL: null. */
 void wk_write_value(wk_strbuf *to, const wk_json *value);
+/* The same of a text; nothing where it is none. */
+void wk_write_text_of(wk_strbuf *to, const wk_json *value);
 /* A key with its value; text NULL: null. */
 void wk_write_put(wk_strbuf *to, const char *key, const char *text);
 void wk_write_put_string(wk_strbuf *to, const char *key, wk_str text);

@@ -143,6 +143,7 @@ static void test_blanks(void **state) {
     static const char calls[] = "<think>hm</think>\\n\\nI  look.\\n" CALLS;
     static const char only_calls[] = "<think></think>\\n\\n" CALLS;
     static const char both[] = "\\nI look.\\n" CALLS "\\nDone. \\n";
+    static const char apart[] = "See:\\n<tool_call>{\\\"name\\\": \\\"f\\\"}</tool_call>Done";
     static const char tools[] = "{" CHAT ",\"tools\":[" TOOL "]}";
     static const char stream[] = "{" CHAT ",\"stream\":true,\"tools\":[" TOOL "]}";
     (void)state;
@@ -158,7 +159,14 @@ static void test_blanks(void **state) {
     SAYS("<think>hm</think>\\n\\nYes.\\n", WICK_REASONING_APART, chat, tools,
          "\"content\":\"Yes.\\n\"");
     SAYS(calls, WICK_REASONING_APART, chat, tools, "\"content\":\"I  look.\"", "\"tool_calls\"");
-    SAYS(both, WICK_REASONING_APART, chat, tools, "\"content\":\"\\nI look.\\n\\nDone.\"");
+    SAYS(both, WICK_REASONING_APART, chat, tools, "\"content\":\"\\nI look.\\n\\n\\nDone.\"");
+    SAYS(apart, WICK_REASONING_APART, chat, tools, "\"content\":\"See:\\nDone\"");
+    SAYS(apart, WICK_REASONING_APART, "/v1/messages",
+         "{" CHAT ",\"max_tokens\":200,\"tools\":[{\"name\":\"f\"}]}", "\"text\":\"See:\"},",
+         "\"input\":{}},{\"type\":\"text\",\"text\":\"Done\"}]");
+    SAYS(both, WICK_REASONING_APART, "/v1/messages",
+         "{" CHAT ",\"max_tokens\":200,\"tools\":[{\"name\":\"f\"}]}", "\"text\":\"\\nI look.\"},",
+         "\"input\":{}},{\"type\":\"text\",\"text\":\"Done.\"}]");
     SAYS(only_calls, WICK_REASONING_APART, chat, tools, "\"content\":null", "\"tool_calls\"");
     SAYS(calls, WICK_REASONING_APART, "/v1/messages",
          "{" CHAT ",\"max_tokens\":200,\"stream\":true,\"tools\":[{\"name\":\"f\"}]}",
@@ -172,7 +180,7 @@ static void test_blanks(void **state) {
          "_0\"", "\"id\":\"msg_", "_1\"", "\"text\":\"I  look.\"", "\"id\":\"fc_", "_2\"",
          "\"id\":\"fc_", "_3\"", "\"arguments\":\"{}\"}],");
     SAYS("Yes\\n\\n<|channel|>analysis<|message|>hm<|end|>.", WICK_REASONING_APART, chat,
-         "{" CHAT "}", "\"content\":\"Yes.\"");
+         "{" CHAT "}", "\"content\":\"Yes\\n.\"");
     wick_api *const api = open_saying(only_calls, WICK_REASONING_APART);
     assert_null(strstr(answer(api, chat, stream, 200), "\"content\":\""));
     wick_api_close(api);
@@ -306,19 +314,27 @@ static void test_responses(void **state) {
 
 /* Tokens of reasoning are counted apart: those after the tag that opens it. */
 static void test_reasoning_tokens(void **state) {
-    static const char *const said[] = {"<think>hm</think>Yes", "Yes"};
+    static const char body[] =
+        "{\"input\":\"a\",\"tools\":[{\"type\":\"function\",\"name\":\"f\"}]}";
+    static const struct {
+        const char *said;
+        bool has_thought;
+    } cases[] = {{"<think>hm</think>Yes", true},
+                 {"Yes", false},
+                 {"<think>hm</think>\\n<tool_call>{\\\"name\\\": \\\"f\\\"}</tool_call>", true}};
     (void)state;
-    for (size_t i = 0; i < WK_COUNT(said); i++) {
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
         unsigned n_all = 0, n_reasoning = 99;
-        wick_api *const api = open_saying(said[i], WICK_REASONING_APART);
+        wick_api *const api = open_saying(cases[i].said, WICK_REASONING_APART);
         const char *const at =
-            strstr(answer(api, "/v1/responses", "{\"input\":\"a\"}", 200), "\"output_tokens\":");
+            strstr(answer(api, "/v1/responses", body, 200), "\"output_tokens\":");
         assert_int_equal(sscanf(at ? at : "",
                                 "\"output_tokens\":%u,\"output_tokens_details\":{"
                                 "\"reasoning_tokens\":%u}",
                                 &n_all, &n_reasoning),
                          2);
-        assert_true(i == 0 ? n_reasoning > 0 && n_reasoning + 2 < n_all : n_reasoning == 0);
+        assert_true(n_all > 0 && (n_reasoning > 0) == cases[i].has_thought);
+        assert_true(n_reasoning < 13); /* of "hm</think>" */
         wick_api_close(api);
     }
 }
