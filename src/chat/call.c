@@ -30,8 +30,10 @@ static bool add_call(reading *r, wk_str name, wk_str arguments) {
     return true;
 }
 
+/* Without a byte order mark, which may stand at the beginning of a file alone. */
 static wk_json *parse(reading *r, wk_str text) {
     wk_json *value = NULL;
+    if (text.size > 0 && text.text[0] == '\xEF') return NULL;
     wick_error ignored = {.status = WICK_OK};
     return wk_json_parse(r->arena, text.text, text.size, &value, &ignored) == WICK_OK ? value
                                                                                       : NULL;
@@ -166,8 +168,8 @@ static bool read_object(reading *r, wk_str text) {
     wk_str arguments = member_of(text, "arguments");
     if (arguments.size == 0) arguments = member_of(text, "parameters");
     if (!name || name->kind != WK_JSON_STRING) return false;
-    if (r->is_bare &&
-        (!wk_tool_find(r->tools, name->string) || (arguments.size == 0 && object->count > 1)))
+    if (r->is_bare && ((r->tools && !wk_tool_find(r->tools, name->string)) ||
+                       (arguments.size == 0 && object->count > 1)))
         return false; /* it may be the data that the user asked for */
     return add_arguments(r, name->string, arguments);
 }
@@ -391,10 +393,7 @@ static bool read_functions(reading *r, pair_fn take_pair) {
         wk_str name, text;
         if (!wk_scan_take(&r->left, "<function=") || !wk_scan_take_until(&r->left, ">", &name))
             return false;
-        if (!wk_scan_take_until(&r->left, "</function>", &text)) {
-            text = r->left;
-            r->left = wk_scan_after(r->left, r->left.size);
-        }
+        if (!wk_scan_take_until(&r->left, "</function>", &text)) return false; /* cut off */
         text = wk_scan_trim(text);
         const bool is_json = text.size > 0 && text.text[0] == '{';
         if (is_json ? !read_body(r, name, text) : !read_pairs(r, name, text, take_pair))

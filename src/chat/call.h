@@ -16,8 +16,8 @@ struct wk_tool_call {
 
 /* The calls in a span, in arena. tools: an array of functions as the prompt had them, or NULL: what
  * a parameter is where the text does not say its type. WICK_CALL_JSON, which has no tags: each call
- * names one of them, and has arguments or no other member. False: it is none of them, or a part of
- * one, or memory is short. */
+ * names one of the tools, if they are known, and has arguments or no other member. False: it is
+ * none of them, or a part of one, or memory is short. */
 bool wk_tool_calls_read(wk_arena *arena, wick_call_format format, wk_str text, const wk_json *tools,
                         wk_tool_call **calls);
 

@@ -150,6 +150,13 @@ static void reads_tags(void **state) {
           "other {\"x\":{\"y\":[1]}}");
     check(state, WICK_CALL_FUNCTION, "find>{\"n\":1}", "find {\"n\":1}");
     check(state, WICK_CALL_HERMES, "<function=find><parameter=n>3", "");
+    check(state, WICK_CALL_HERMES, "<function=find><parameter=n>3</parameter>", "");
+    /* A byte order mark is no part of JSON. */
+    check(state, WICK_CALL_HERMES,
+          "<function=find><parameter=n>\xEF\xBB\xBF"
+          "3</parameter></function>",
+          "find {\"n\":\"\xEF\xBB\xBF"
+          "3\"}");
     check(state, WICK_CALL_HERMES, "find<arg_key>n</arg_key>3", "");
 }
 
