@@ -71,6 +71,25 @@ static void prefixes(void **state) {
     assert_memory_equal(ids, expected, sizeof expected);
     wk_tokenizer_free(&f.heap, f.tokenizer);
 
+    /* Blanks that are removed elsewhere stay beside a piece, as in wick_tokenize. */
+    static const char *const texts[] = {"<tool>he", "he <tool> he", "he  he</s> <tool> "};
+    f.vocab.desc.removes_extra_spaces = WK_YES;
+    make(&f);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        uint32_t want[32];
+        size_t n_want = 0;
+        assert_int_equal(wick_tokenize(f.tokenizer, texts[i], strlen(texts[i]),
+                                       WICK_TOKENIZE_ADD_BEGIN | WICK_TOKENIZE_PARSE_SPECIAL, want,
+                                       32, &n_want),
+                         WICK_OK);
+        assert_int_equal(tokenize(&f, texts[i], "..................." + 19 - strlen(texts[i]), ids),
+                         n_want);
+        assert_memory_equal(ids, want, n_want * sizeof *want);
+    }
+    assert_int_equal(tokenize(&f, "he <tool> he", "............", ids), 7);
+    wk_tokenizer_free(&f.heap, f.tokenizer);
+    f.vocab.desc.removes_extra_spaces = WK_UNSET;
+
     f.vocab.desc.prepend_scheme = wk_str_of("first");
     make(&f);
     assert_int_equal(tokenize(&f, "he</s>he", "........", ids), 5);

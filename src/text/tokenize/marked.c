@@ -34,34 +34,22 @@ static place find_special(const wick_tokenizer *t, wk_str text, const uint8_t *o
     return found;
 }
 
-/* Ordinary text between two special tokens. */
-static wick_status put_text(const wick_tokenizer *t, wk_str text, uint32_t flags, wk_id_sink *out) {
-    const bool has_room = out->count < out->capacity;
-    size_t n;
-    WK_TRY(wick_tokenize(t, text.text, text.size, flags, has_room ? out->ids + out->count : NULL,
-                         has_room ? out->capacity - out->count : 0, &n));
-    out->count += n;
-    return WICK_OK;
-}
-
 wick_status wk_tokenize_marked(const wick_tokenizer *t, wk_str text, const uint8_t *origin,
                                uint32_t *ids, size_t capacity, size_t *count) {
-    wk_id_sink out = {.ids = ids, .capacity = capacity};
+    wk_id_sink out = {.ids = ids, .capacity = capacity, .last = WICK_NO_TOKEN};
     place next = find_special(t, text, origin, (place){.at = 0});
     const bool has_begin = next.at == 0 && next.size > 0 && next.id == t->begin;
     if (t->add_begin && !has_begin) wk_id_sink_put(&out, t->begin);
-    uint32_t flags = t->add_space_prefix ? 0 : WICK_TOKENIZE_CONTINUE;
+    unsigned edges = t->add_space_prefix ? WK_EDGE_PREFIX : 0;
     for (size_t at = 0; at < text.size; next = find_special(t, text, origin, next)) {
         const bool is_token = next.size > 0;
         const size_t end = is_token ? wk_text_before(t, text, at, next.at, next.id) : next.at;
-        if (end > at)
-            WK_TRY(put_text(t, (wk_str){text.text + at, end - at}, flags, &out));
-        else if (is_token && flags == 0 && wk_is_user_piece(t, next.id)) /* its prefix alone */
-            WK_TRY(put_text(t, wk_str_of(" "), WICK_TOKENIZE_CONTINUE, &out));
+        if (is_token && wk_is_user_piece(t, next.id)) edges |= WK_EDGE_BEFORE;
+        WK_TRY(wk_tokenize_between(t, (wk_str){text.text + at, end - at}, edges, &out));
         at = next.at + next.size;
         if (!is_token) continue;
         wk_id_sink_put(&out, next.id);
-        flags = wk_edges_after(t, next.id) == WK_EDGE_PREFIX ? 0 : WICK_TOKENIZE_CONTINUE;
+        edges = wk_edges_after(t, next.id);
         at = wk_text_after(t, text, at, next.id);
         next.size = at - next.at;
     }

@@ -230,17 +230,19 @@ static wick_status encode_text(const wick_tokenizer *t, unsigned edges, wk_str t
 
 /* The space prefix belongs to text at the very beginning and to text after a special token, where a
  * user-defined piece is text: "<tool>a" is a space, <tool> and a. */
-static wick_status encode_all(const wick_tokenizer *t, wk_str text, uint32_t flags,
+static wick_status encode_all(const wick_tokenizer *t, wk_str text, bool all, unsigned edges,
                               wk_merger *merger, wk_id_sink *out) {
-    const bool all = (flags & WICK_TOKENIZE_PARSE_SPECIAL) != 0;
-    unsigned edges = t->add_space_prefix && !(flags & WICK_TOKENIZE_CONTINUE) ? WK_EDGE_PREFIX : 0;
+    const unsigned last = edges & WK_EDGE_BEFORE;
+    if (text.size == 0 && last && edges & WK_EDGE_PREFIX)
+        return encode_text(t, edges, text, merger, out); /* the prefix alone */
+    edges &= ~last;
     while (text.size > 0) {
         uint32_t id = WICK_NO_TOKEN;
         size_t id_size = 0;
         const size_t before = wk_special_find(&t->special, text, all, &id, &id_size);
         const size_t end = id_size > 0 ? wk_text_before(t, text, 0, before, id) : before;
         size_t next = before + id_size;
-        if (id_size > 0 && wk_is_user_piece(t, id)) edges |= WK_EDGE_BEFORE;
+        if (id_size > 0 ? wk_is_user_piece(t, id) : last) edges |= WK_EDGE_BEFORE;
         if (end > 0 || edges == (WK_EDGE_PREFIX | WK_EDGE_BEFORE))
             WK_TRY(encode_text(t, edges, (wk_str){text.text, end}, merger, out));
         if (id_size > 0) {
@@ -254,6 +256,16 @@ static wick_status encode_all(const wick_tokenizer *t, wk_str text, uint32_t fla
     return WICK_OK;
 }
 
+wick_status wk_tokenize_between(const wick_tokenizer *t, wk_str text, unsigned edges,
+                                wk_id_sink *out) {
+    if (text.size > WICK_TOKENIZE_MAX_SIZE) return WICK_ERR_ARGUMENT;
+    wk_merger merger;
+    wick_status status = wk_merger_init(&merger, t->heap, text.size);
+    if (status == WICK_OK) status = encode_all(t, text, false, edges, &merger, out);
+    wk_merger_release(&merger);
+    return status;
+}
+
 wick_status wick_tokenize(const wick_tokenizer *tokenizer, const char *text, size_t size,
                           uint32_t flags, uint32_t *ids, size_t capacity, size_t *count) {
     const uint32_t known =
@@ -264,12 +276,15 @@ wick_status wick_tokenize(const wick_tokenizer *tokenizer, const char *text, siz
     }
     const bool add_begin = (flags & WICK_TOKENIZE_ADD_BEGIN) && tokenizer->add_begin;
     const bool add_end = (flags & WICK_TOKENIZE_ADD_END) && tokenizer->add_end;
+    const bool has_prefix = tokenizer->add_space_prefix && !(flags & WICK_TOKENIZE_CONTINUE);
     wk_id_sink out = {.ids = ids, .capacity = capacity, .last = WICK_NO_TOKEN};
     wk_merger merger;
     wick_status status = wk_merger_init(&merger, tokenizer->heap, size);
     if (add_begin) wk_id_sink_put(&out, tokenizer->begin);
     if (status == WICK_OK) {
-        status = encode_all(tokenizer, (wk_str){text, size}, flags, &merger, &out);
+        status =
+            encode_all(tokenizer, (wk_str){text, size}, (flags & WICK_TOKENIZE_PARSE_SPECIAL) != 0,
+                       has_prefix ? WK_EDGE_PREFIX : 0, &merger, &out);
     }
     if (add_end) wk_id_sink_put(&out, tokenizer->end);
     wk_merger_release(&merger);

@@ -34,6 +34,10 @@ bool wk_is_user_piece(const wick_tokenizer *t, uint32_t id);
 /* What stands before text that follows this special token (text/tokenize/normalize.h). */
 unsigned wk_edges_after(const wick_tokenizer *t, uint32_t id);
 
+/* Appends the ids of ordinary text between special tokens. */
+wick_status wk_tokenize_between(const wick_tokenizer *t, wk_str text, unsigned edges,
+                                wk_id_sink *out);
+
 /* Where text that begins at from ends before the special token id at, and where text goes on that
  * follows it: some tokens take the white space beside them. */
 size_t wk_text_before(const wick_tokenizer *t, wk_str text, size_t from, size_t at, uint32_t id);
