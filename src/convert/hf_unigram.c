@@ -78,8 +78,9 @@ static wick_status read_spaces(const spaces *s, wk_heap *heap, wk_pieces *out, w
     if (any == NULL) return WICK_OK;
     WK_TRY(wk_hf_read_switch(s->strip, "strip_right", s->strip != NULL, &strips_end, err));
     WK_TRY(wk_hf_read_text(s->replace, "content", &blank, err));
-    const bool is_both = s->split != NULL ? s->replace == NULL || wk_str_is(blank, " ")
-                                          : strips_end && s->replace != NULL;
+    const bool is_blank = wk_str_is(blank, " ") || (!s->split && wk_str_is(blank, "\xE2\x96\x81"));
+    const bool is_both =
+        s->replace == NULL ? s->split != NULL : is_blank && (s->split || strips_end);
     out->removes_extra_spaces = is_both && out->has_dummy_prefix &&
                                 wk_str_is(wk_str_of(out->scheme), "always") &&
                                 makes_blanks(out->charsmap, heap);

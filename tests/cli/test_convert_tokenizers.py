@@ -217,6 +217,8 @@ def refuse_other_spaces(folder):
              ([charsmap, join, strip], metaspace, "'Strip'"),
              ([strip, charsmap, join], metaspace, "'Precompiled'"),
              ([charsmap, strip, join], first, "Strip"), ([], split, "WhitespaceSplit"),
+             ([charsmap, strip, {**join, "content": ""}], metaspace, "Strip"),
+             ([charsmap, strip, {**join, "content": "\u2581"}], metaspace, None),
              ([charsmap], both, "WhitespaceSplit"),
              ([charsmap, {**join, "content": "\u2581"}], split, "WhitespaceSplit")]
     for steps, splits, word in cases:
