@@ -116,7 +116,7 @@ static bool is_zero(const wick_json *duration) {
     double number;
     if (wick_json_get_number(duration, &number)) return number == 0;
     const char *const text = wick_json_text(duration, NULL);
-    return text != NULL && text[0] == '0' && strtod(text, NULL) == 0; /* "0s", "0m" */
+    return text != NULL && text[0] == '0' && strpbrk(text, "123456789") == NULL; /* "0s", "0m" */
 }
 
 /* A request of ollama's clients that says nothing and keeps the model for no time. */

@@ -130,20 +130,25 @@ static void write_openais(cli_json *json, const cli_served_model *model) {
 }
 
 /* The header of a file takes milliseconds, and clients ask for the list again and again. */
-static const wick_json *shown_of(cli_served_model *model) {
+static const wick_json *shown_of(cli_served_model *model, time_t modified) {
     size_t size = 0;
-    char *const text = model->shown == NULL ? cli_models_show(model, true, &size) : NULL;
+    if (model->shown != NULL && model->shown_of == modified) return wick_json_root(model->shown);
+    wick_json_free(model->shown);
+    model->shown = NULL;
+    model->shown_of = modified;
+    char *const text = cli_models_show(model, true, &size);
     if (text != NULL) (void)wick_json_parse(text, size, &model->shown, NULL);
     free(text);
     return wick_json_root(model->shown);
 }
 
-/* Without those whose files cannot be read: clients want what is in them. */
+/* Without those whose files cannot be read: clients want what is in them. One that is loaded is
+ * there without it. */
 static void write_ollamas(cli_json *json, cli_served_model *model, time_t expires) {
     uint64_t size = 0;
     const time_t modified = (time_t)cli_modified(model->path, &size);
-    const wick_json *const shown = shown_of(model);
-    if (shown == NULL) return;
+    const wick_json *const shown = shown_of(model, modified);
+    if (shown == NULL && expires == 0) return;
     cli_json_open(json, '{');
     cli_json_put_string(json, "name", model->name);
     cli_json_put_string(json, "model", model->name);

@@ -18,6 +18,7 @@ typedef struct cli_served_model {
     unsigned n_clients;          /* that wait for it or for its answers */
     time_t used;                 /* when the last one went */
     wick_json_document *shown;   /* what /api/show says of its file; NULL: not read yet */
+    time_t shown_of;             /* when that file was modified */
 } cli_served_model;
 
 typedef struct cli_served_models {

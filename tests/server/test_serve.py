@@ -614,8 +614,9 @@ def test_models_on_demand():
             for path, said, keep in (("/api/generate", {"response": ""}, 0), ("/api/chat", {
                     "message": {"role": "assistant", "content": ""}}, "0s")):
                 server.get(CHAT, {**USER, "model": "one"})
-                for body in ({"keep_alive": "5m"}, {"keep_alive": 0, "prompt": "Once", "messages":
-                             USER["messages"], "options": {"num_predict": 1}}):
+                for body in ({"keep_alive": "5m"}, {"keep_alive": "0h30m"},
+                             {"keep_alive": 0, "prompt": "Once", "messages": USER["messages"],
+                              "options": {"num_predict": 1}}):
                     server.get(path, {**body, "model": "one", "stream": False})
                     equal(state("one"), "loaded")
 
