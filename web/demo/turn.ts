@@ -54,7 +54,7 @@ export class AnswerView {
     this.#text += text;
     for (const { kind, text, tag = "", calls: made } of spans) {
       const calls = this.takesCalls ? made?.map((call) => callOf(call.name, call.arguments)) : undefined;
-      this.hasUnreadCall ||= kind === "call" && this.takesCalls && !calls;
+      this.hasUnreadCall ||= kind === "call" && this.takesCalls && !calls && tag !== "";
       if (calls) this.calls.push(...calls);
       else if (kind === "reasoning") this.#reasoning += text;
       else this.#content += tag + text;

@@ -74,7 +74,7 @@ static unpack_blocks_fn *unpack_of(wk_layout layout) {
 /* Half a block, elements of four units: floats [16][16]. */
 WK_INLINE void floats_of_half(const unpacked_block *block, int half, int part, float bias,
                               bool has_minimum, float *w) {
-    const v16 step = block->step[part], addend = block->addend[part];
+    const v16 step = block->step[part], addend = has_minimum ? block->addend[part] : v16_zero();
     for (int i = 0; i < GROUPS / 2; i++) {
         for (int e = 0; e < 4; e++, w += WK_PANEL_ROWS) { /* fast_place */
             const b64 unit = block->units[half * UNITS / 2 + 2 * i + (e & 1)];
