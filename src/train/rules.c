@@ -208,7 +208,7 @@ static void grad_pow(const wk_back *b) {
     }
     if (!wk_back_wants(b, 1)) return;
     wick_tensor *const slope = wick_mul(wick_pow(x, y), wick_log(x));
-    wick_tensor *const is_flat = wick_minimum(is_zero(x), wick_ge(y, wick_affine(b->g, 0, 0)));
+    wick_tensor *const is_flat = wick_minimum(is_zero(x), wick_ge(y, scalar_like(y, 0)));
     wk_back_give(b, 1, zero_where(is_flat, wick_mul(b->g, slope)));
 }
 
@@ -461,7 +461,7 @@ static void grad_scatter_extreme(const wk_back *b, wick_tensor *index) {
     wick_tensor *const src = wk_back_source(b, 0), *const y = wk_back_result(b, 0);
     if (!src || !y) return;
     wick_tensor *const chosen = indicator(wick_eq(src, wick_gather(y, -1, index)), b->g);
-    wick_tensor *const none = wick_affine(b->g, 0, 0);
+    wick_tensor *const none = wick_zeros(b->g->device, b->g->view.dtype, wk_tensor_shape_of(b->g));
     wick_tensor *const count = wick_scatter_add(none, -1, index, chosen);
     if (wk_back_wants(b, 0)) {
         /* Not by 0 where no source is: that is not read, but gradients of it would be NaN. */
