@@ -151,7 +151,7 @@ static void reads_tags(void **state) {
     check(state, WICK_CALL_FUNCTION, "find>{\"n\":1}", "find {\"n\":1}");
     check(state, WICK_CALL_HERMES, "<function=find><parameter=n>3", "");
     check(state, WICK_CALL_HERMES, "<function=find><parameter=n>3</parameter>", "");
-    /* A byte order mark is no part of JSON. */
+    /* JSON does not begin with a byte order mark. */
     check(state, WICK_CALL_HERMES,
           "<function=find><parameter=n>\xEF\xBB\xBF"
           "3</parameter></function>",
