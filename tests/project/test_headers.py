@@ -23,6 +23,7 @@ TEXT = "".join(Path("include/wick", header).read_text() for header in HEADERS)
 # Statements for macros that are not plain numbers, in C and in C++; each shows what it got.
 USES = {
     "WICK_API": [],
+    "WICK_OLLAMA_VERSION": ["puts(WICK_OLLAMA_VERSION);"],
     "WICK_SCALAR": ["show_shape(WICK_SCALAR);"],
     "WICK_SHAPE": [
         "show_shape(WICK_SHAPE(2, 3));",
