@@ -104,7 +104,7 @@ def test_an_address():
 
 
 def test_progress_on_a_terminal():
-    with places(m=Resource(CONTENT, chunk=50000, delay=0.15)) as (server, _):
+    with places(m=Resource(CONTENT, chunk=100000, delay=0.15)) as (server, _):
         said = on_terminal(["pull", server.url("/m.gguf")])
         assert re.search(r"\d+ %  [\d.]+ KiB of 1\.0 MiB, .*/s, 0:0\d left", said), said
         assert "%" not in wick("pull", server.url("/m.gguf")).stderr.decode()
@@ -114,7 +114,7 @@ def on_terminal(arguments, typed=b""):
     """What a command says where it stands in a terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen([WICK, *map(str, arguments)], stdin=theirs, stdout=theirs,
-                               stderr=theirs)
+                               stderr=theirs, env={**os.environ, "TERM": "xterm"})
     os.close(theirs)
     os.write(ours, typed)
     said = b""
