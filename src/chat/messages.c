@@ -55,15 +55,6 @@ static bool grow(message *m, wk_str text) {
     return is_whole;
 }
 
-static bool copy_text(wk_arena *arena, wk_str text, wk_str *out) {
-    char *const copy = wk_arena_alloc(arena, text.size + 1);
-    if (!copy) return false;
-    if (text.size > 0) memcpy(copy, text.text, text.size);
-    copy[text.size] = '\0';
-    *out = (wk_str){copy, text.size};
-    return true;
-}
-
 static wk_json *add_text(message *m, const char *key) {
     wk_json *const item = wk_arena_array(&m->arena, 1, sizeof *item);
     if (!item) return NULL;
@@ -76,7 +67,7 @@ static wk_json *add_text(message *m, const char *key) {
 static bool fill(message *m, const char *role, wk_str content) {
     wk_json *const item = add_text(m, role_key);
     m->content = add_text(m, content_key);
-    return item && m->content && copy_text(&m->arena, wk_str_of(role), &item->string) &&
+    return item && m->content && wk_json_copy_text(&m->arena, wk_str_of(role), &item->string) &&
            grow(m, content);
 }
 

@@ -181,17 +181,6 @@ static bool decimal_integer(const decimal *d, bool is_negative, int64_t *integer
     return true;
 }
 
-/* So that a number beyond int64_t can be written as it was. */
-static wick_status keep_bytes(const reader *r, size_t start, wk_str *out) {
-    const size_t size = r->in.at - start;
-    char *const copy = wk_arena_alloc(r->arena, size + 1);
-    if (!copy) return fail_memory(r, size + 1);
-    memcpy(copy, r->in.text.text + start, size);
-    copy[size] = '\0';
-    *out = (wk_str){copy, size};
-    return WICK_OK;
-}
-
 static wick_status read_number(reader *r, wk_json *value) {
     const size_t start = r->in.at;
     const bool is_negative = wk_accept(&r->in, "-");
@@ -224,7 +213,11 @@ static wick_status read_number(reader *r, wk_json *value) {
     }
     if (value->is_integer) value->is_integer = decimal_integer(&d, is_negative, &value->integer);
     value->number = is_negative ? -decimal_value(&d) : decimal_value(&d);
-    return value->is_integer ? WICK_OK : keep_bytes(r, start, &value->string);
+    if (value->is_integer) return WICK_OK;
+    /* So that a number beyond int64_t can be written as it was. */
+    const wk_str bytes = {r->in.text.text + start, r->in.at - start};
+    return wk_json_copy_text(r->arena, bytes, &value->string) ? WICK_OK
+                                                              : fail_memory(r, bytes.size);
 }
 
 static wick_status read_value(reader *r, wk_json **out);
@@ -321,12 +314,12 @@ void wk_json_drop(wk_json *list, const wk_json *item) {
     list->count--;
 }
 
-static bool copy_text(wk_arena *arena, wk_str *text) {
-    char *const copy = text->text ? wk_arena_alloc(arena, text->size + 1) : NULL;
-    if (!copy) return !text->text;
-    memcpy(copy, text->text, text->size);
-    copy[text->size] = '\0';
-    text->text = copy;
+bool wk_json_copy_text(wk_arena *arena, wk_str text, wk_str *out) {
+    char *const copy = wk_arena_alloc(arena, text.size + 1);
+    if (!copy) return false;
+    if (text.size > 0) memcpy(copy, text.text, text.size);
+    copy[text.size] = '\0';
+    *out = (wk_str){copy, text.size};
     return true;
 }
 
@@ -334,7 +327,8 @@ bool wk_json_copy(wk_arena *arena, const wk_json *from, wk_json *to) {
     *to = *from;
     to->child = to->last = to->next = NULL;
     to->count = 0;
-    if (!copy_text(arena, &to->key) || !copy_text(arena, &to->string)) return false;
+    if (from->key.text && !wk_json_copy_text(arena, from->key, &to->key)) return false;
+    if (from->string.text && !wk_json_copy_text(arena, from->string, &to->string)) return false;
     for (const wk_json *item = from->child; item; item = item->next) {
         wk_json *const copy = wk_arena_alloc(arena, sizeof *copy);
         if (!copy || !wk_json_copy(arena, item, copy)) return false;

@@ -42,6 +42,8 @@ wick_status wk_json_parse(wk_arena *arena, const char *text, size_t size, wk_jso
 void wk_json_append(wk_json *list, wk_json *item);
 /* Takes one of its items out. */
 void wk_json_drop(wk_json *list, const wk_json *item);
+/* A copy of text in the arena, terminated, as the strings of values are. False: memory is short. */
+bool wk_json_copy_text(wk_arena *arena, wk_str text, wk_str *out);
 /* A value with all that it holds, but without its place in a list. False: memory is short. */
 bool wk_json_copy(wk_arena *arena, const wk_json *from, wk_json *to);
 /* NULL when object is NULL, no object, or has no such key. */
