@@ -3,6 +3,7 @@
 
 #include "convert/hf_kinds.h"
 #include "core/compiler.h"
+#include "text/tokenize/pretokenize.h"
 
 /* A switch of a step that must be as expected. */
 static wick_status check_switch(const wk_json *step, const char *key, bool otherwise, bool expected,
@@ -193,6 +194,11 @@ wick_status wk_hf_find_split(const wk_json *root, const char **name, wick_error 
     const bool has_own_regex = s.split[0] == NULL || s.punctuation != NULL;
     WK_TRY(check_switch(s.bytes, "use_regex", true, has_own_regex, err));
     return check_switch(s.bytes, "add_prefix_space", false, false, err);
+}
+
+bool wk_hf_split_takes_whole(const char *name) {
+    const wk_pretokenizer *const found = wk_pretokenizer_find(wk_str_of(name));
+    return found != NULL && found->takes_whole;
 }
 
 /* ---- WordPiece ---- */

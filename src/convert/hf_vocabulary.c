@@ -261,9 +261,7 @@ static wick_status add_model(vocabulary *v, wk_value_list *values) {
     if (is_bpe) WK_TRY(wk_hf_read_switch(v->model, "ignore_merges", false, &takes_whole, v->err));
     wk_value_list_text(values, "tokenizer.ggml.model", wk_str_of(is_bpe ? "gpt2" : "bert"));
     wk_value_list_text(values, "tokenizer.ggml.pre", wk_str_of(split));
-    /* Only these two names of ways to split imply it. */
-    if (takes_whole !=
-        (wk_str_is(wk_str_of(split), "llama-bpe") || wk_str_is(wk_str_of(split), "tekken")))
+    if (takes_whole != wk_hf_split_takes_whole(split))
         wk_value_list_bool(values, "tokenizer.ggml.ignore_merges", takes_whole);
     if (!is_bpe) WK_TRY(add_word_pieces(v));
     wk_value_list_array(values, "tokenizer.ggml.tokens", WICK_VALUE_STRING, v->tokens, v->n);

@@ -33,7 +33,7 @@ size_t wk_cut_exaone_moe(wk_str text);
 size_t wk_cut_gpt4o(wk_str text);
 /* The same without contractions, and \p{N} alone. */
 size_t wk_cut_tekken(wk_str text);
-/* The same, but \p{N} alone. */
+/* As wk_cut_gpt4o, but \p{N} alone. */
 size_t wk_cut_youtu(wk_str text);
 /* As wk_cut_gpt4o, but \p{Han}+ before all, none of \p{Han} in U and W, and [\r\n]* after symbols.
  */
