@@ -300,7 +300,7 @@ void wk_grad_binary(const wk_back *b) {
 
 void wk_grad_where(const wk_back *b) {
     wick_tensor *const cond = wk_back_source(b, 0);
-    wick_tensor *const zero = wick_zeros(b->g->device, b->g->view.dtype, WICK_SCALAR);
+    wick_tensor *const zero = scalar_like(b->g, 0);
     if (wk_back_wants(b, 1)) wk_back_give(b, 1, wick_where(cond, b->g, zero));
     if (wk_back_wants(b, 2)) wk_back_give(b, 2, wick_where(cond, zero, b->g));
 }
