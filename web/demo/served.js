@@ -58,7 +58,6 @@ function readSettings() {
     .map((name) => [name, field(name).value.trim()]));
   remember(SETTINGS, JSON.stringify(values));
   remember(KEY, field("key").value, sessionStorage);
-  void showModels();
 }
 
 /** What a request says beside its messages. */
@@ -416,8 +415,13 @@ byId("settings-button").addEventListener("click", () => {
   fillSettings(settings());
   dialog.showModal();
 });
-byId("settings-reset").addEventListener("click", () => fillSettings({}));
-dialog.addEventListener("close", readSettings);
+byId("settings-reset").addEventListener("click", () => {
+  fillSettings({});
+  readSettings();
+});
+// At once: the event of a closed dialog may come after a question that was sent since.
+form.addEventListener("input", readSettings);
+dialog.addEventListener("close", () => void showModels());
 field("schema").addEventListener("input", () => {
   let problem = "";
   try {

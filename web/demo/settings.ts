@@ -56,16 +56,15 @@ export class SettingsPanel {
 
   constructor(onClose: (settings: Settings) => void) {
     byId("settings-button").addEventListener("click", () => this.#open());
-    byId("settings-reset").addEventListener("click", () => this.#fill(DEFAULTS));
-    this.#form.addEventListener("input", () => this.#showValues());
+    byId("settings-reset").addEventListener("click", () => {
+      this.#fill(DEFAULTS);
+      this.#take();
+    });
+    this.#form.addEventListener("input", () => this.#take());
     this.#dialog.addEventListener("click", (event) => {
       if (event.target === this.#dialog) this.#dialog.close();
     });
-    this.#dialog.addEventListener("close", () => {
-      this.#settings = this.#read();
-      save(this.#settings);
-      onClose(this.#settings);
-    });
+    this.#dialog.addEventListener("close", () => onClose(this.#settings));
   }
 
   get settings(): Settings {
@@ -92,6 +91,13 @@ export class SettingsPanel {
 
   #fill(settings: Settings): void {
     for (const [name, value] of Object.entries(settings)) this.#field(name).value = String(value);
+    this.#showValues();
+  }
+
+  /** At once: the event of a closed dialog may come after a question that was sent since. */
+  #take(): void {
+    this.#settings = this.#read();
+    save(this.#settings);
     this.#showValues();
   }
 
