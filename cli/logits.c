@@ -3,6 +3,7 @@
 #include "engine.h"
 #include "input.h"
 #include "interrupt.h"
+#include "progress.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -47,6 +48,8 @@ typedef struct job {
     wick_session *session; /* reads all tokens, shows the logits after each */
     wick_npy_writer *writer;
     size_t row_size; /* bytes */
+    size_t n_tokens;
+    cli_progress line;
 } job;
 
 static bool is_finite(const float *values, size_t n) {
@@ -56,7 +59,7 @@ static bool is_finite(const float *values, size_t n) {
 }
 
 /* Every row is written when it is known: nothing grows with the number of tokens. */
-static int write_rows(const job *j) {
+static int write_rows(job *j) {
     wick_event event = {0};
     while (event.kind != WICK_EVENT_END) {
         if (cli_interrupted()) return CLI_INTERRUPTED;
@@ -73,19 +76,21 @@ static int write_rows(const job *j) {
         wick_error error = {0};
         if (wick_npy_write(j->writer, event.logits, j->row_size, &error) != WICK_OK)
             return cli_report(&error, "choose another place with --out");
+        cli_progress_show(&j->line, event.position, j->n_tokens);
     }
     return CLI_OK;
 }
 
-static int write_file(const logits_options *o, job *j, size_t n_tokens) {
+static int write_file(const logits_options *o, job *j) {
     wick_model_info info;
     wick_model_get_info(j->engine->model, &info);
     j->row_size = info.n_vocab * sizeof(float);
     wick_error error = {0};
-    const wick_shape shape = WICK_SHAPE((int64_t)n_tokens, (int64_t)info.n_vocab);
+    const wick_shape shape = WICK_SHAPE((int64_t)j->n_tokens, (int64_t)info.n_vocab);
     if (wick_npy_start(o->out, WICK_F32, shape, &j->writer, &error) != WICK_OK)
         return cli_report(&error, "choose another place with --out");
     const int code = write_rows(j);
+    cli_progress_clear(&j->line);
     if (wick_npy_finish(j->writer, code == CLI_OK, &error) != WICK_OK && code == CLI_OK)
         return cli_report(&error, "choose another place with --out");
     return code;
@@ -93,7 +98,7 @@ static int write_file(const logits_options *o, job *j, size_t n_tokens) {
 
 static int compute(const logits_options *o, const cli_engine *engine, const wick_session_desc *desc,
                    const uint32_t *ids, size_t n) {
-    job j = {.engine = engine};
+    job j = {.engine = engine, .n_tokens = n, .line = cli_progress_begin("computing", "tokens")};
     wick_error error = {0};
     if (wick_session_open(engine->model, desc, &j.session, &error) != WICK_OK)
         return cli_report(&error, error.status == WICK_ERR_OUT_OF_MEMORY
@@ -102,7 +107,7 @@ static int compute(const logits_options *o, const cli_engine *engine, const wick
     cli_warn_context(engine->model, desc->context_length);
     const wick_status status = wick_session_append_tokens(j.session, ids, n);
     const int code =
-        status == WICK_OK ? write_file(o, &j, n) : cli_report_step(j.session, engine->device, NULL);
+        status == WICK_OK ? write_file(o, &j) : cli_report_step(j.session, engine->device, NULL);
     wick_session_close(j.session);
     return code;
 }

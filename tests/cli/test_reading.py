@@ -1,4 +1,5 @@
-"""The progress line of a prompt that is read and of `wick bench`: on a terminal alone.
+"""The progress line of a prompt that is read, of `wick bench` and of `wick logits`: on a terminal
+alone.
 
 The environment is that of command.py."""
 
@@ -95,6 +96,15 @@ def test_bench():
     assert len(set(runs)) == 2 and runs == sorted(runs), said
     assert said.endswith(ERASED), said
     assert f"| prefill {n} |" in out.decode(), out
+
+
+def test_logits():
+    ids = wick("tokenize", MODEL, "--ids", SENTENCE * n_sentences()).stdout.decode()
+    with tempfile.TemporaryDirectory() as folder:
+        said, _ = on_terminal("logits", MODEL, *SLOW, "--tokens", ids, "-o", f"{folder}/l.npy")
+    n = len(ids.split())
+    done = [int(at) for at in re.findall(rf"\rcomputing [^\r]*?(\d+) of {n} tokens, \d+/s, 0:", said)]
+    assert len(set(done)) >= 2 and done == sorted(done) and said.endswith(ERASED), said
 
 
 if __name__ == "__main__":
