@@ -92,7 +92,7 @@ static void test_random_tokens(void **state) {
     (void)state;
     for (size_t teller = 0; teller < N_TELLERS; teller++)
         for (int is_late = 0; is_late < 2; is_late++)
-            if (!is_slow() || (size_t)is_late == teller % 2)
+            if (tests_all() || (size_t)is_late == teller % 2)
                 lose_at_random(teller, is_late, 5 * teller + (uint64_t)is_late);
 }
 
@@ -127,7 +127,7 @@ static bool lose_at(uint32_t n, bool is_late) {
 static void test_every_call(void **state) {
     (void)state;
     uint32_t n = 1;
-    while (lose_at(n, n % 2 != 0)) n += n < 60 && !is_slow() ? 1 : 7;
+    while (lose_at(n, n % 2 != 0)) n += n < 60 ? case_step(3, 7) : 7;
     assert_true(n > 500);
     print_message("lost at each of %u calls\n", n);
 }
@@ -484,7 +484,7 @@ static void test_sync(void **state) {
 static void test_out_of_memory(void **state) {
     (void)state;
     uint32_t n_failed = 0;
-    for (uint32_t n = 1; n < 200; n += is_slow() ? 3 : 1) {
+    for (uint32_t n = 1; n < 200; n += case_step(3, 3)) {
         place p;
         wick_device_desc desc = null_desc(&p, n % 2 != 0);
         desc.null_refused = n;

@@ -182,7 +182,7 @@ static void test_choices(void **state) {
         if (desc.math == WICK_MATH_FAST && desc.backend == WICK_BACKEND_WEBGPU) continue;
         wick_model *const model = open_model(path, &desc, &device);
         n_drafted = n_accepted = 0;
-        for (uint32_t p = 0; p < (tests_all() ? 20U : 4U); p++) {
+        for (uint32_t p = 0; p < (tests_all() ? 20U : 2U); p++) {
             uint32_t ids[CONTEXT];
             const uint32_t n = make_prompt(model, p, ids);
             for (size_t k = 0; k < WK_COUNT(kinds); k++) {

@@ -55,9 +55,9 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     # another, too.
     set(contact webgpu_custom webgpu_memory webgpu_ops webgpu_pool webgpu_tuning test_sequences)
     set(quick_contact webgpu_custom webgpu_pool webgpu_tuning)
-    # What Wick itself does: in `make test` on one of them.
+    # What Wick itself does: in `make test` on one of them, if at all.
     set(engine webgpu_devices webgpu_dispatches webgpu_long webgpu_shortlist)
-    set(in_make_test ${contact} ${engine} webgpu_models test_families)
+    set(in_make_test ${contact} webgpu_devices webgpu_dispatches webgpu_models test_families)
     foreach(program webgpu_loss webgpu_models webgpu_training ${contact} ${engine})
         if(NOT program MATCHES "^test_")
             wick_cmocka_program(${program} gpu/${program}.c)
@@ -68,8 +68,8 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     target_include_directories(webgpu_dispatches PRIVATE ${PROJECT_SOURCE_DIR}/bench/gpu)
     # Of the two libraries Dawn can take a device away.
     wick_gpu_test(webgpu_loss dawn_lavapipe LABELS gpu)
-    wick_gpu_test(test_placed_models dawn_lavapipe LABELS gpu)
-    wick_gpu_test(webgpu_training dawn_lavapipe LABELS gpu)
+    wick_gpu_test(test_placed_models dawn_lavapipe LABELS gpu all)
+    wick_gpu_test(webgpu_training dawn_lavapipe LABELS gpu all)
     wick_gpu_test(webgpu_training wgpu_lavapipe LABELS gpu all)
     wick_gpu_test(test_adapters dawn_lavapipe LABELS gpu all)
     foreach(on ${pairs})
@@ -110,8 +110,8 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     set_tests_properties(webgpu_smollm2 webgpu_smollm2_fast PROPERTIES TIMEOUT 900)
 endif()
 
-# What people with GPUs run; longer, and on the other library, in `make test-all`.
-wick_test(gpu_report LABELS gpu COMMAND sh tests/gpu/on_webgpu.sh dawn lavapipe
+# What people with GPUs run.
+wick_test(gpu_report LABELS gpu all COMMAND sh tests/gpu/on_webgpu.sh dawn lavapipe
     tests/gpu/gpu_report.py PROGRAMS wick gpu_bench)
 wick_test(gpu_report_minute LABELS gpu all COMMAND sh tests/gpu/on_webgpu.sh wgpu lavapipe
     tests/gpu/gpu_report.py --minutes 1 PROGRAMS wick gpu_bench)

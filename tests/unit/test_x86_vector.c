@@ -216,7 +216,7 @@ static void test_matmul(void **state) {
     wk_rng rng = {.seed = 5};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const int64_t m = cases[i][0], k = cases[i][1], n = cases[i][2];
-        const int step = k >= 100 && is_slow() ? 3 : 1; /* neither is turned, or both are */
+        const int step = k >= 100 ? (int)case_step(3, 3) : 1; /* neither is turned, or both are */
         for (int turned = 0; turned < 4; turned += step) {
             fixture f = {.op = {.code = WK_OP_MATMUL, .n_dst = 1, .n_src = 2}};
             fixture_add(&f, &rng, WICK_F32, 3, (const int64_t[]){2, m, n});

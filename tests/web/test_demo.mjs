@@ -7,7 +7,9 @@ import test from "node:test";
 import { startDemoServer } from "../../web/serve.mjs";
 import { browsers, missing, startBrowser } from "./browser.mjs";
 import { inPage, skip, startServed, textOf, withPage } from "./demo_page.mjs";
-import { withTemplate } from "./fixtures.mjs";
+import { longOnes, withTemplate } from "./fixtures.mjs";
+
+const long = skip ?? longOnes;
 
 async function openStories(page) {
   await page.getByRole("button", { name: "Tiny stories" }).click();
@@ -61,7 +63,7 @@ test("what is sent at once in a new chat waits for it", { skip }, async () => {
   });
 });
 
-test("a prompt that is too long is no part of what follows", { skip }, async () => {
+test("a prompt that is too long is no part of what follows", { skip: long }, async () => {
   await withPage(async ({ page }) => {
     await setNumber(page, "Longest answer", 8);
     await openStories(page);
@@ -100,7 +102,7 @@ test("a file that is no model is refused with what to do", { skip }, async () =>
   });
 });
 
-test("a model that does not fit is loaded where the visitor insists", { skip }, async () => {
+test("a model that does not fit is loaded where the visitor insists", { skip: long }, async () => {
   await withPage(async ({ page }) => {
     await page.addInitScript(() =>
       Object.defineProperty(navigator, "deviceMemory", { value: 1e-6 }));
@@ -123,7 +125,7 @@ test("a model that does not fit is loaded where the visitor insists", { skip }, 
 });
 
 test("a percent sign in a link is one, and text that is dropped goes where it was dropped",
-     { skip }, async () => {
+     { skip: long }, async () => {
   await withPage(async ({ page, server }) => {
     const dropped = (kind) => page.evaluate((isFile) => {
       const dataTransfer = new DataTransfer();
@@ -149,7 +151,7 @@ async function openLink(page, url) {
   await page.keyboard.press("Enter");
 }
 
-test("a link that never answers is given up", { skip }, async () => {
+test("a link that never answers is given up", { skip: long }, async () => {
   await withPage(async ({ page, server }) => {
     await openStories(page);
     await page.route("**/silent.gguf", () => undefined);
@@ -275,7 +277,7 @@ test("a question is asked otherwise in a new chat, with a file, and answered by 
   });
 });
 
-test("words are searched for on huggingface.co", { skip }, async () => {
+test("words are searched for on huggingface.co", { skip: long }, async () => {
   await withPage(async ({ page, complaints }) => {
     const find = async (words) => {
       await page.getByLabel("words to search for").fill(words);
@@ -351,7 +353,7 @@ test("markup becomes elements, and nothing else does", { skip }, async () => {
   });
 });
 
-test("code is shown while it is written, and as it is", { skip }, async () => {
+test("code is shown while it is written, and as it is", { skip: long }, async () => {
   await withPage(async ({ page }) => {
     const show = `({ renderMarkdown }, texts) => texts.map((text) => {
       const element = document.createElement("div");
@@ -386,7 +388,7 @@ test("thinking is shown apart from the answer", { skip }, async () => {
   });
 });
 
-test("the test page checks kernels and reports", { skip }, async () => {
+test("the test page checks kernels and reports", { skip: long }, async () => {
   await withPage(async ({ page, server }) => {
     await page.goto(`${server.base}test.html`);
     await page.locator("#kernels-run:enabled").click();

@@ -8,7 +8,9 @@ import { cosine, passagesOf } from "../../web/demo/passages.js";
 import { startDemoServer } from "../../web/serve.mjs";
 import { browsers, missing, startBrowser } from "./browser.mjs";
 import { inPage, skip, startServed, textOf, withPage } from "./demo_page.mjs";
-import { stories, withTemplate } from "./fixtures.mjs";
+import { longOnes, stories, withTemplate } from "./fixtures.mjs";
+
+const long = skip ?? longOnes;
 
 const PHONE = { width: 360, height: 740 };
 const ADD = { type: "function", function: { name: "add", description: "Adds two numbers.", parameters: {
@@ -168,7 +170,7 @@ async function deleteChat(page, title) {
   return page.evaluate(() => JSON.parse(localStorage.getItem("wick-chats")).map(({ title }) => title));
 }
 
-test("the server's page: a chat that is deleted while a call waits stays deleted", { skip }, async () => {
+test("the server's page: a chat that is deleted while a call waits stays deleted", { skip: long }, async () => {
   await withPage(async ({ page }) => {
     await page.evaluate(() => localStorage.setItem("wick-tools", '"none"'));
     await page.reload();
@@ -342,7 +344,7 @@ test("the server's page: passages are found by its embeddings", { skip }, async 
   }, { start: startServed, viewport: PHONE });
 });
 
-test("the server's page: another model for the search begins it again", { skip }, async () => {
+test("the server's page: another model for the search begins it again", { skip: long }, async () => {
   await withPage(async ({ page }) => {
     const asked = [];
     await page.route("**/v1/models", (route) => route.fulfill({ json: { data: [{ id: "a" }, { id: "b" }] } }));
@@ -361,7 +363,7 @@ test("the server's page: another model for the search begins it again", { skip }
   }, { start: startServed });
 });
 
-test("in the tab: passages of files are found by a model from a file", { skip }, async () => {
+test("in the tab: passages of files are found by a model from a file", { skip: long }, async () => {
   await withPage(async ({ page }) => {
     await page.getByRole("button", { name: "Tiny stories" }).click();
     await page.locator("#suggestions .chip").first().waitFor();
@@ -418,7 +420,7 @@ test("the cosine of vectors is that of their angle", () => {
 
 // --- Several models ---
 
-test("the server's page: a model of several is chosen, loaded and unloaded", { skip }, async () => {
+test("the server's page: a model of several is chosen, loaded and unloaded", { skip: long }, async () => {
   await withPage(async ({ page }) => {
     const states = { first: "unloaded", tales: "loaded" };
     await page.route("**/v1/models", (route) => route.fulfill({ json: { data: Object.entries(states)

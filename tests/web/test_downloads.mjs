@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "../../web/node_modules/esbuild/lib/main.js";
 import { startStaticServer } from "../../web/static_server.mjs";
 import { browsers, missing, startBrowser } from "./browser.mjs";
-import { testsAll } from "./fixtures.mjs";
+import { longOnes, testsAll } from "./fixtures.mjs";
 import { startServer } from "./server.mjs";
 import { scenarios } from "./source_scenarios.mjs";
 
@@ -136,7 +136,7 @@ for (const kind of browsers) {
     await t.test("two tabs at once", () => testTwoTabs(place));
     await t.test("a tab goes on where another one was closed", () => testTakingOver(place));
   });
-  test(`${kind}: downloads in the page`, { skip }, async (t) =>
+  test(`${kind}: downloads in the page`, { skip: skip ?? longOnes }, async (t) =>
     testScenarios(t, await start(t, kind), "page", inPage));
   test(`${kind}: quota`, { skip }, async (t) =>
     testScenarios(t, await start(t, kind, { hasSmallQuota: true }), "worker", needQuota));

@@ -101,7 +101,7 @@ test("a model learns a text on the CPU", async () => {
   await wick.close();
 });
 
-test("the same in a worker", async () => {
+test("the same in a worker", { skip: longOnes }, async () => {
   const wick = await open({ worker: true, threads: 1 });
   const { losses } = await checkTraining(wick);
   losses.forEach((loss, i) => assert.ok(Math.abs(loss - onCpu.losses[i]) < 1e-3 * loss));
@@ -149,7 +149,7 @@ async function follow(training, each = () => undefined) {
   return { losses, others };
 }
 
-test("a training goes on from bytes, in another engine, to the same losses", async () => {
+test("a training goes on from bytes, in another engine, to the same losses", { skip: longOnes }, async () => {
   const wick = await open(), model = await load(wick);
   const training = await model.finetune(OPTIONS);
   const first = await follow(training, ({ step }) => step < 5);

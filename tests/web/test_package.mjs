@@ -120,6 +120,7 @@ import { Wick as StaticCpuWick } from "libwick/cpu/service-worker";
 import { OpenAI } from "libwick/openai";
 export const client = new OpenAI({ fetch });
 import { promptApi, type LanguageModelSession } from "libwick/prompt-api";
+import { longOnes } from "./fixtures.mjs";
 export const create = (wick: Wick): Promise<LanguageModelSession> =>
   promptApi((options) => wick.load("model.gguf", options)).create();
 if (StaticError !== WickError) throw new Error("two of a kind");
@@ -155,7 +156,7 @@ async function atOnce(folder, entry) {
   return files.map(({ text }) => text).join();
 }
 
-test("what npm packs is installed, compiled against and run", async (t) => {
+test("what npm packs is installed, compiled against and run", { skip: longOnes }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "wick-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const [{ filename, files }] = JSON.parse(

@@ -126,7 +126,7 @@ test("speech is heard as other software hears it", { skip: noSpeech }, async (t)
   await wick.close();
 });
 
-test("speech in a sound file", { skip: skip ?? noSpeech }, async (t) => {
+test("speech in a sound file", { skip: skip ?? noSpeech ?? longOnes }, async (t) => {
   const { stretchesOf } = await loadDemo(t, "voice");
   await withPage(async ({ page }) => {
     await choose(page, "#sound-run", speech);
@@ -140,7 +140,7 @@ test("speech in a sound file", { skip: skip ?? noSpeech }, async (t) => {
   });
 });
 
-test("speech from the microphone", { skip: skip ?? noSpeech }, async () => {
+test("speech from the microphone", { skip: skip ?? noSpeech ?? longOnes }, async () => {
   await withPage(async ({ page }) => {
     await page.locator("#microphone-run").click();
     await page.locator("#voice-list li").nth(1).waitFor(); // of the file, which is played
@@ -218,7 +218,7 @@ test("without a GPU the page says what a kernel needs", { skip }, async () => {
   });
 });
 
-test("a model is taught a text, and chats with what it learned", { skip }, async () => {
+test("a model is taught a text, and chats with what it learned", { skip: skip ?? longOnes }, async () => {
   await withPage(async ({ page }) => {
     await page.getByLabel("Passes over the text").fill("6");
     await page.locator("#teach-run").click();
