@@ -103,7 +103,8 @@ def test_logits():
     with tempfile.TemporaryDirectory() as folder:
         said, _ = on_terminal("logits", MODEL, *SLOW, "--tokens", ids, "-o", f"{folder}/l.npy")
     n = len(ids.split())
-    done = [int(at) for at in re.findall(rf"\rcomputing [^\r]*?(\d+) of {n} tokens, \d+/s, 0:", said)]
+    lines = re.findall(rf"\rcomputing [^\r]*?(\d+) of {n} tokens, \d+/s, 0:", said)
+    done = [int(at) for at in lines]
     assert len(set(done)) >= 2 and done == sorted(done) and said.endswith(ERASED), said
 
 
