@@ -64,8 +64,8 @@ static reader reader_of(wk_str bytes) {
     return (reader){begin, begin + bytes.size};
 }
 
-static bool parse_piece(wk_str bytes, wk_piece *piece) {
-    *piece = (wk_piece){.type = TYPE_NORMAL};
+static bool parse_piece(wk_str bytes, wk_hf_piece *piece) {
+    *piece = (wk_hf_piece){.type = TYPE_NORMAL};
     reader r = reader_of(bytes);
     while (r.at < r.end) {
         field f;
@@ -88,7 +88,7 @@ static bool parse_setting(wk_str bytes, uint64_t number, uint64_t *out) {
     return true;
 }
 
-static bool parse_normalizer(wk_str bytes, wk_pieces *out) {
+static bool parse_normalizer(wk_str bytes, wk_hf_pieces *out) {
     reader r = reader_of(bytes);
     while (r.at < r.end) {
         field f;
@@ -100,7 +100,7 @@ static bool parse_normalizer(wk_str bytes, wk_pieces *out) {
     return true;
 }
 
-static bool parse_field(const field *f, wk_pieces *out) {
+static bool parse_field(const field *f, wk_hf_pieces *out) {
     if (f->wire != WIRE_BYTES) return true;
     uint64_t model = MODEL_UNIGRAM, suffix = 0;
     switch (f->number) {
@@ -117,8 +117,9 @@ static bool parse_field(const field *f, wk_pieces *out) {
 }
 
 /* The first pass counts the pieces, the second one stores them. */
-wick_status wk_pieces_parse(wk_str bytes, wk_arena *arena, wk_pieces *out, wick_error *err) {
-    *out = (wk_pieces){.is_unigram = true, .has_dummy_prefix = true, .removes_extra_spaces = true};
+wick_status wk_hf_pieces_parse(wk_str bytes, wk_arena *arena, wk_hf_pieces *out, wick_error *err) {
+    *out =
+        (wk_hf_pieces){.is_unigram = true, .has_dummy_prefix = true, .removes_extra_spaces = true};
     for (int pass = 0; pass < 2; pass++) {
         out->n = 0;
         reader r = reader_of(bytes);

@@ -71,7 +71,7 @@ static bool makes_blanks(wk_str charsmap, wk_heap *heap) {
 
 /* Together the steps must do what SentencePiece does: no blanks at the ends or in a row. At the
  * beginning Metaspace "always" sees to it: "  a" and "a" are both U+2581 and a. */
-static wick_status read_spaces(const spaces *s, wk_heap *heap, wk_pieces *out, wick_error *err) {
+static wick_status read_spaces(const spaces *s, wk_heap *heap, wk_hf_pieces *out, wick_error *err) {
     const wk_json *const any = s->split != NULL ? s->split : s->strip ? s->strip : s->replace;
     bool strips_end = false;
     wk_str blank;
@@ -93,7 +93,7 @@ static wick_status read_spaces(const spaces *s, wk_heap *heap, wk_pieces *out, w
 }
 
 static wick_status read_normalizer(const wk_json *root, wk_arena *arena, spaces *found,
-                                   wk_pieces *out, wick_error *err) {
+                                   wk_hf_pieces *out, wick_error *err) {
     wk_hf_steps s;
     WK_TRY(wk_hf_first_step(root, "normalizer", "normalizers", &s, err));
     for (; s.at != NULL; wk_hf_next_step(&s)) {
@@ -112,7 +112,7 @@ static wick_status read_normalizer(const wk_json *root, wk_arena *arena, spaces 
 }
 
 /* A blank is U+2581 in GGUF, too. */
-static wick_status read_metaspace(const wk_json *step, wk_pieces *out, wick_error *err) {
+static wick_status read_metaspace(const wk_json *step, wk_hf_pieces *out, wick_error *err) {
     wk_str scheme, sign;
     bool has_prefix = true;
     WK_TRY(wk_hf_read_text(step, "prepend_scheme", &scheme, err));
@@ -133,8 +133,8 @@ static bool is_false(const wk_json *object, const char *key) {
     return item != NULL && item->kind == WK_JSON_BOOL && !item->boolean;
 }
 
-wick_status wk_pieces_read_prefix(const wk_json *root, const wk_json *config, wk_pieces *out,
-                                  wick_error *err) {
+wick_status wk_hf_pieces_read_prefix(const wk_json *root, const wk_json *config, wk_hf_pieces *out,
+                                     wick_error *err) {
     wk_hf_steps s;
     if (!out->has_dummy_prefix) return WICK_OK;
     if (is_false(config, "add_prefix_space")) {
@@ -151,7 +151,7 @@ wick_status wk_pieces_read_prefix(const wk_json *root, const wk_json *config, wk
     return WICK_OK;
 }
 
-static wick_status read_prefix(const wk_json *root, spaces *found, wk_pieces *out,
+static wick_status read_prefix(const wk_json *root, spaces *found, wk_hf_pieces *out,
                                wick_error *err) {
     wk_hf_steps s;
     WK_TRY(wk_hf_first_step(root, "pre_tokenizer", "pretokenizers", &s, err));
@@ -168,17 +168,18 @@ static wick_status read_prefix(const wk_json *root, spaces *found, wk_pieces *ou
 
 /* ---- Pieces ---- */
 
-static wick_status read_piece(const wk_json *item, bool has_bytes, wk_piece *out, wick_error *err) {
+static wick_status read_piece(const wk_json *item, bool has_bytes, wk_hf_piece *out,
+                              wick_error *err) {
     const wk_json *const score = wk_hf_is_text(item->child) ? item->child->next : NULL;
     if (item->kind != WK_JSON_ARRAY || score == NULL || score->kind != WK_JSON_NUMBER)
         return wk_fail(err, WICK_ERR_FORMAT, "tokenizer.json: a piece must be [text, score]");
     const wk_str text = item->child->string;
     const bool is_byte = has_bytes && wk_str_matches(wk_str_of("<0x*>"), text);
-    *out = (wk_piece){text, (float)score->number, is_byte ? TYPE_BYTE : TYPE_NORMAL};
+    *out = (wk_hf_piece){text, (float)score->number, is_byte ? TYPE_BYTE : TYPE_NORMAL};
     return WICK_OK;
 }
 
-static wick_status mark_added(const wk_json *root, wk_pieces *out, wick_error *err) {
+static wick_status mark_added(const wk_json *root, wk_hf_pieces *out, wick_error *err) {
     const wk_json *added = NULL;
     WK_TRY(wk_hf_read_list(root, "added_tokens", &added, err));
     for (const wk_json *item = added != NULL ? added->child : NULL; item != NULL;
@@ -192,13 +193,13 @@ static wick_status mark_added(const wk_json *root, wk_pieces *out, wick_error *e
     return WICK_OK;
 }
 
-wick_status wk_pieces_from_json(const wk_json *root, wk_arena *arena, wk_pieces *out,
-                                wick_error *err) {
+wick_status wk_hf_pieces_from_json(const wk_json *root, wk_arena *arena, wk_hf_pieces *out,
+                                   wick_error *err) {
     const wk_json *const model = wk_json_get(root, "model");
     const wk_json *const vocab = wk_json_get(model, "vocab");
     const wk_json *const unknown = wk_json_get(model, "unk_id");
     bool has_bytes = false;
-    *out = (wk_pieces){.is_unigram = true};
+    *out = (wk_hf_pieces){.is_unigram = true};
     if (vocab == NULL || vocab->kind != WK_JSON_ARRAY || vocab->count == 0 ||
         vocab->count > MOST_PIECES)
         return wk_fail(err, WICK_ERR_FORMAT, "tokenizer.json has no model.vocab");

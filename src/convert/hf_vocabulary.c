@@ -199,7 +199,7 @@ static wick_status add_word_pieces(vocabulary *v) {
 static const float NO_SCORE = -10000;
 
 /* Pieces come first; tokenizer.json, where there is one, may add to them and change their types. */
-static wick_status read_pieces(vocabulary *v, const wk_pieces *pieces, uint32_t n_vocab) {
+static wick_status read_pieces(vocabulary *v, const wk_hf_pieces *pieces, uint32_t n_vocab) {
     const wk_json *added = NULL;
     const uint32_t least = pieces->n > n_vocab ? pieces->n : n_vocab;
     WK_TRY(wk_hf_read_list(v->root, "added_tokens", &added, v->err));
@@ -221,7 +221,7 @@ static wick_status read_pieces(vocabulary *v, const wk_pieces *pieces, uint32_t 
     return name_unused(v);
 }
 
-static wick_status add_pieces(vocabulary *v, const wk_pieces *pieces, uint32_t n_vocab,
+static wick_status add_pieces(vocabulary *v, const wk_hf_pieces *pieces, uint32_t n_vocab,
                               wk_value_list *values) {
     if (pieces->treats_as_suffix)
         return wk_fail(v->err, WICK_ERR_UNSUPPORTED,
@@ -273,19 +273,19 @@ wick_status wk_hf_add_vocabulary(const wk_checkpoint *checkpoint, uint32_t n_voc
                                  wk_value_list *values, wick_error *err) {
     vocabulary v = {.arena = values->arena, .unknown = UINT32_MAX, .err = err};
     wk_str file;
-    wk_pieces pieces;
+    wk_hf_pieces pieces;
     WK_TRY(wk_checkpoint_read(checkpoint, v.arena, "tokenizer.model", false, &file, err));
     const bool has_file = file.text != NULL;
     WK_TRY(wk_checkpoint_json(checkpoint, v.arena, "tokenizer.json", !has_file, &v.root, err));
     v.model = wk_json_get(v.root, "model");
     if (has_file || wk_hf_is_type(v.model, "Unigram")) {
-        WK_TRY(has_file ? wk_pieces_parse(file, v.arena, &pieces, err)
-                        : wk_pieces_from_json(v.root, v.arena, &pieces, err));
+        WK_TRY(has_file ? wk_hf_pieces_parse(file, v.arena, &pieces, err)
+                        : wk_hf_pieces_from_json(v.root, v.arena, &pieces, err));
         if (has_file) {
             wk_json *config;
             WK_TRY(wk_checkpoint_json(checkpoint, v.arena, "tokenizer_config.json", false, &config,
                                       err));
-            WK_TRY(wk_pieces_read_prefix(v.root, config, &pieces, err));
+            WK_TRY(wk_hf_pieces_read_prefix(v.root, config, &pieces, err));
         }
         WK_TRY(add_pieces(&v, &pieces, n_vocab, values));
     } else {

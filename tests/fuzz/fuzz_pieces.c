@@ -17,9 +17,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     wk_arena arena;
     wk_arena_init(&arena, &heap, 0);
     const wk_str bytes = {(const char *)data, size};
-    wk_pieces pieces;
+    wk_hf_pieces pieces;
     wick_error error = {.status = WICK_OK};
-    const wick_status status = wk_pieces_parse(bytes, &arena, &pieces, &error);
+    const wick_status status = wk_hf_pieces_parse(bytes, &arena, &pieces, &error);
     require(status == error.status && (status == WICK_OK) == (error.message[0] == '\0'));
     for (uint32_t i = 0; status == WICK_OK && i < pieces.n; i++) {
         const wk_str text = pieces.items[i].text;

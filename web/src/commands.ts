@@ -9,7 +9,7 @@ import type { CallOptions, Port } from "./port.js";
 import { Tensor } from "./tensor.js";
 import { TensorBase } from "./tensor_base.js";
 import type { Command, Program } from "./tensor_commands.js";
-import type { Dtype } from "./types.js";
+import type { Dtype } from "./tensor_types.js";
 
 /** Of an operand that is left out; what callers forget is not. */
 export const NONE: unique symbol = Symbol("none");

@@ -24,9 +24,10 @@ import type { ThreadHost } from "./thread_workers.js";
 import { Verifier } from "./verifier.js";
 import type {
   ApiOptions, BackendName, Capabilities, ChatMessage, ChatOptions, DeviceInfo, DeviceStats, EmbedOptions,
-  FinetuneEvent, FinetuneOptions, GenerateOptions, KernelCheck, KernelOptions, KernelStats, LogLevel, OpenOptions, Progress,
-  SessionOptions, SessionStats, TensorInfo, TokenizeOptions, VerifyOptions,
+  FinetuneEvent, FinetuneOptions, GenerateOptions, KernelCheck, KernelStats, LogLevel, OpenOptions, Progress,
+  SessionOptions, SessionStats, TokenizeOptions, VerifyOptions,
 } from "./types.js";
+import type { KernelOptions, TensorInfo } from "./tensor_types.js";
 
 /** The caller's side of a call. */
 export interface CallContext {

@@ -2,7 +2,7 @@
 import type { Commands } from "./commands.js";
 import { WickError } from "./errors.js";
 import type { Tensor } from "./tensor.js";
-import type { KernelOptions } from "./types.js";
+import type { KernelOptions } from "./tensor_types.js";
 
 /** How often a kernel runs: workgroups in x, y and z, or the least number of threads, which are
  * spread over x and y as by `wick_kernel_workgroups`. */

@@ -4,7 +4,7 @@ import { WickError } from "./errors.js";
 import type { Kernel, KernelSize, Launch } from "./kernel.js";
 import { checked, OPERATION } from "./options.js";
 import type { Tensor } from "./tensor.js";
-import type { TensorData, TensorInfo, TensorValues } from "./types.js";
+import type { TensorData, TensorInfo, TensorValues } from "./tensor_types.js";
 
 /** A function in JavaScript, a kernel in WGSL, or both: then the kernel is run. */
 export interface OperationOptions {

@@ -2,9 +2,9 @@
 import { kindOf, WickError } from "./errors.js";
 import type { OperationOptions } from "./operation.js";
 import type { CallOptions } from "./session.js";
-import type { OptimizerOptions } from "./tensor_types.js";
+import type { KernelOptions, OptimizerOptions } from "./tensor_types.js";
 import type {
-  ApiOptions, ChatOptions, EmbedOptions, FinetuneOptions, GenerateOptions, GpuOptions, KernelOptions, OpenOptions,
+  ApiOptions, ChatOptions, EmbedOptions, FinetuneOptions, GenerateOptions, GpuOptions, OpenOptions,
   RerankOptions, SessionOptions, TokenizeOptions, VerifyOptions,
 } from "./types.js";
 import type { LoadOptions, RequestOptions } from "./wick.js";

@@ -4,8 +4,7 @@ import {
   type Dims, overDims, PAD_MODES, pair, pairs, SCATTER_MODES, takeItem, windowNumbers,
 } from "./tensor_numbers.js";
 import { ProductTensor } from "./tensor_products.js";
-import type { PadMode, ScatterMode, WindowOptions } from "./tensor_types.js";
-import type { ScalarDtype } from "./types.js";
+import type { PadMode, ScalarDtype, ScatterMode, WindowOptions } from "./tensor_types.js";
 import { whole, wholes } from "./values.js";
 
 export class ArrayTensor extends ProductTensor {

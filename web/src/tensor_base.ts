@@ -2,8 +2,8 @@
 import type { Commands, Operand } from "./commands.js";
 import { WickError } from "./errors.js";
 import type { Tensor } from "./tensor.js";
-import type { TensorInfo, TensorValues } from "./types.js";
 import { bytesOf, textOf, valuesOf } from "./values.js";
+import type { TensorInfo, TensorValues } from "./tensor_types.js";
 
 export class TensorBase {
   /** @internal */

@@ -1,6 +1,5 @@
 /** What the page asks of tensors, kernels and training, in messages that the engine runs in order. */
-import type { OptimizerOptions } from "./tensor_types.js";
-import type { Dtype, TensorInfo } from "./types.js";
+import type { Dtype, OptimizerOptions, TensorInfo } from "./tensor_types.js";
 
 /** Numbers of tensors, kernels and all else are the page's; 0: none is given. */
 export type Command =

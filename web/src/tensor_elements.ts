@@ -1,8 +1,8 @@
 /** Operations on each element. */
 import type { Tensor } from "./tensor.js";
 import { TensorBase } from "./tensor_base.js";
-import type { ScalarDtype, StoredDtype } from "./types.js";
 import { whole } from "./values.js";
+import type { ScalarDtype, StoredDtype } from "./tensor_types.js";
 
 export class ElementTensor extends TensorBase {
   // --- Elementwise, of numbers: what overflows an integer type wraps ---

@@ -10,8 +10,7 @@ import { checked, KERNEL, SEED } from "./options.js";
 import type { Port } from "./port.js";
 import { Tape } from "./tape.js";
 import type { Tensor } from "./tensor.js";
-import type { OptimizerOptions } from "./tensor_types.js";
-import type { Dtype, KernelOptions, ScalarDtype, TensorData } from "./types.js";
+import type { Dtype, KernelOptions, OptimizerOptions, ScalarDtype, TensorData } from "./tensor_types.js";
 import { newTensor, whole, wholes } from "./values.js";
 
 export class TensorMaker {

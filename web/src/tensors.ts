@@ -8,8 +8,8 @@ import { toWickError, WickError } from "./errors.js";
 import type { Module } from "./module.js";
 import type { Command, Program } from "./tensor_commands.js";
 import { Training } from "./training.js";
-import type { Dtype, KernelOptions, TensorInfo } from "./types.js";
 import { hasValue, isNarrow } from "./values.js";
+import type { Dtype, KernelOptions, TensorInfo } from "./tensor_types.js";
 
 /** Operations that the module queues without having to wait: `WK_QUEUE_DRAIN` and their parts. */
 const MOST_QUEUED = 32;

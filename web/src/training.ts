@@ -3,7 +3,7 @@ import { toWickError, WickError } from "./errors.js";
 import type { Module } from "./module.js";
 import { Table } from "./table.js";
 import type { Program, TrainingCommand } from "./tensor_commands.js";
-import type { Dtype } from "./types.js";
+import type { Dtype } from "./tensor_types.js";
 
 const WORD = 4;
 

@@ -478,63 +478,6 @@ export interface FinetuneEvent {
   perplexity: number;
 }
 
-/** Types of elements; f64 and the integers of 64 bits are computed by the CPU. */
-export type ScalarDtype =
-  "f32" | "f16" | "bf16" | "f64" | "i64" | "i32" | "i16" | "i8" | "u32" | "u8" | "bool";
-
-/** Those of GGML files: of weights alone. */
-export type BlockDtype =
-  | "q4_0" | "q4_1" | "q5_0" | "q5_1" | "q8_0" | "q8_1" | "q2_k" | "q3_k" | "q4_k" | "q5_k" | "q6_k"
-  | "q8_k" | "iq2_xxs" | "iq2_xs" | "iq3_xxs" | "iq1_s" | "iq4_nl" | "iq3_s" | "iq2_s" | "iq4_xs"
-  | "iq1_m" | "tq1_0" | "tq2_0" | "mxfp4" | "nvfp4" | "q1_0" | "q2_0";
-
-/** 8-bit floats, for storage: copied, shown by views and cast, and nothing else takes them. */
-export type StoredDtype = "f8_e4m3" | "f8_e5m2";
-
-export type Dtype = ScalarDtype | BlockDtype | StoredDtype;
-
-export interface TensorInfo {
-  dtype: Dtype;
-  shape: number[];
-}
-
-/**
- * What a tensor is read as: floats of 8 and 16 bits as Float32Array; u8, bool and blocks as
- * Uint8Array.
- */
-export type TensorValues =
-  | Float32Array | Float64Array | BigInt64Array | Int32Array | Int16Array | Int8Array | Uint32Array
-  | Uint8Array;
-
-/**
- * What a tensor is made of; Uint16Array: the bits of f16 or bf16, Uint8Array: those of 8-bit
- * floats, too.
- */
-export type TensorData = TensorValues | Uint16Array | NestedNumbers;
-
-/** Numbers in arrays of arrays, whose lengths are the shape. */
-export type NestedNumbers = number | bigint | boolean | NestedNumbers[];
-
-/** A kernel in WGSL, see `wick/kernel.h`. */
-export interface KernelOptions {
-  /** WGSL without enable lines. */
-  source: string;
-  /** Default: `main`. */
-  entry?: string;
-  /** In messages; default: the entry's name. */
-  label?: string;
-  /** Threads of a workgroup, in the source WORKGROUP_X, _Y and _Z; default: 64, 1, 1. */
-  workgroup?: number[];
-  /** Tensor i is `@group(0) @binding(i)`; the uniform comes after them. */
-  buffers: ("read" | "read_write")[];
-  /** As WGSL lays the struct out, padding included; at most 512. Default: no uniform. */
-  uniformBytes?: number;
-  /** What the source uses. */
-  f16?: boolean;
-  subgroups?: boolean;
-  dot4?: boolean;
-}
-
 /** Which kernels are verified, and on how many random operations, see `wick/verify.h`. */
 export interface VerifyOptions {
   /** Names, in which `*` and `?` stand for any characters; default: all that the device can run. */

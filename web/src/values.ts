@@ -2,7 +2,7 @@
 import { kindOf, WickError } from "./errors.js";
 import type {
   Dtype, NestedNumbers, ScalarDtype, StoredDtype, TensorData, TensorInfo, TensorValues,
-} from "./types.js";
+} from "./tensor_types.js";
 
 /** Elements of a text, and how many are shown at each end of a dimension that is cut. */
 const MOST_SHOWN = 1000, EDGE = 3;
