@@ -24,10 +24,8 @@ static inline bool fixture_path(const char *variable, const char *name, char *pa
     return true;
 }
 
-static inline bool fixture_read(const char *variable, const char *name, fixture_file *out) {
-    char path[1024];
+static inline bool fixture_read_path(const char *path, fixture_file *out) {
     *out = (fixture_file){.data = NULL};
-    if (!fixture_path(variable, name, path, sizeof path)) return false;
     FILE *const file = fopen(path, "rb");
     if (file == NULL) {
         printf("%s: cannot be opened\n", path);
@@ -40,6 +38,12 @@ static inline bool fixture_read(const char *variable, const char *name, fixture_
     const bool is_read = out->data != NULL && fread(out->data, 1, out->size, file) == out->size;
     fclose(file);
     return is_read;
+}
+
+static inline bool fixture_read(const char *variable, const char *name, fixture_file *out) {
+    char path[1024];
+    *out = (fixture_file){.data = NULL};
+    return fixture_path(variable, name, path, sizeof path) && fixture_read_path(path, out);
 }
 
 #endif

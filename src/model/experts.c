@@ -70,24 +70,28 @@ static wick_tensor *product(const wk_layer *layer, wk_layer_weight weight, wick_
 /* Each row through its experts: [rows, n_used, n_embd]. */
 static wick_tensor *run_chosen(const wk_layer *layer, wick_tensor *x, wick_tensor *ids) {
     const wk_experts_spec *const spec = &layer->spec.experts;
-    wick_tensor *gate, *up;
+    wick_tensor *y;
     if (spec->is_fused) {
         wick_tensor *const both = product(layer, WK_FFN_GATE_UP_EXPS, x, ids);
-        gate = wick_narrow(both, 2, 0, spec->n_ff);
-        up = wick_narrow(both, 2, spec->n_ff, spec->n_ff);
+        y = wk_activate_gated(spec->activation, wick_narrow(both, 2, 0, spec->n_ff),
+                              wick_narrow(both, 2, spec->n_ff, spec->n_ff));
+    } else if (spec->is_ungated) {
+        y = wk_activate(spec->activation, product(layer, WK_FFN_UP_EXPS, x, ids));
     } else {
-        gate = product(layer, WK_FFN_GATE_EXPS, x, ids);
-        up = product(layer, WK_FFN_UP_EXPS, x, ids);
+        wick_tensor *const gate = product(layer, WK_FFN_GATE_EXPS, x, ids);
+        y = wk_activate_gated(spec->activation, gate, product(layer, WK_FFN_UP_EXPS, x, ids));
     }
-    return product(layer, WK_FFN_DOWN_EXPS, wk_activate_gated(spec->activation, gate, up), ids);
+    return product(layer, WK_FFN_DOWN_EXPS, y, ids);
 }
 
 static wick_tensor *run_shared(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) {
     const wk_experts_spec *const spec = &layer->spec.experts;
-    wick_tensor *const gate = wk_project(pass, layer, WK_FFN_GATE_SHEXP, x);
+    wick_tensor *const gate =
+        spec->is_ungated ? NULL : wk_project(pass, layer, WK_FFN_GATE_SHEXP, x);
     wick_tensor *const up = wk_project(pass, layer, WK_FFN_UP_SHEXP, x);
-    wick_tensor *const y =
-        wk_project(pass, layer, WK_FFN_DOWN_SHEXP, wk_activate_gated(spec->activation, gate, up));
+    wick_tensor *const inner = spec->is_ungated ? wk_activate(spec->activation, up)
+                                                : wk_activate_gated(spec->activation, gate, up);
+    wick_tensor *const y = wk_project(pass, layer, WK_FFN_DOWN_SHEXP, inner);
     if (!spec->is_shared_gated) return y;
     return wick_mul(y, wick_sigmoid(wk_project(pass, layer, WK_FFN_GATE_INP_SHEXP, x)));
 }

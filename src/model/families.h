@@ -36,7 +36,7 @@ typedef struct wk_experts_desc {
     wk_gating gating;
     wk_activation activation;
     uint32_t n_shared; /* experts that see every row */
-    bool is_normalized, is_shared_gated, is_input_weighted;
+    bool is_normalized, is_shared_gated, is_input_weighted, is_ungated;
 } wk_experts_desc;
 /* Layers that the keys say have experts instead of an MLP get them; n_ff must be known. */
 wick_status wk_family_read_experts(const wk_metadata *meta, const wk_hparams *hparams,
@@ -103,6 +103,9 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(llama)                                                                                       \
     X(internlm2)                                                                                   \
     X(smollm3)                                                                                     \
+    X(mistral3)                                                                                    \
+    X(maincoder)                                                                                   \
+    X(deci)                                                                                        \
     X(baichuan)                                                                                    \
     X(xverse)                                                                                      \
     X(ernie4_5)                                                                                    \
@@ -130,6 +133,8 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(dots1)                                                                                       \
     X(hunyuan_moe)                                                                                 \
     X(glm4moe)                                                                                     \
+    X(afmoe)                                                                                       \
+    X(dbrx)                                                                                        \
     X(gemma)                                                                                       \
     X(gemma2)                                                                                      \
     X(gemma3)                                                                                      \
@@ -137,6 +142,8 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(gemma4)                                                                                      \
     X(exaone)                                                                                      \
     X(exaone4)                                                                                     \
+    X(exaone_moe)                                                                                  \
+    X(olmo)                                                                                        \
     X(hunyuan_dense)                                                                               \
     X(olmo2)                                                                                       \
     X(phi2)                                                                                        \
@@ -146,6 +153,9 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(command_r)                                                                                   \
     X(cohere2)                                                                                     \
     X(stablelm)                                                                                    \
+    X(plamo)                                                                                       \
+    X(paddleocr)                                                                                   \
+    X(pangu_embedded)                                                                              \
     X(seed_oss)                                                                                    \
     X(openelm)                                                                                     \
     X(starcoder)                                                                                   \
@@ -154,6 +164,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(gptneox)                                                                                     \
     X(codeshell)                                                                                   \
     X(nemotron)                                                                                    \
+    X(jais2)                                                                                       \
     X(orion)                                                                                       \
     X(bloom)                                                                                       \
     X(refact)                                                                                      \
@@ -162,12 +173,17 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(bert)                                                                                        \
     X(nomic_bert)                                                                                  \
     X(modern_bert)                                                                                 \
+    X(eurobert)                                                                                    \
+    X(jina_bert_v3)                                                                                \
+    X(nomic_bert_moe)                                                                              \
+    X(llama_embed)                                                                                 \
     X(granite_hybrid)                                                                              \
     X(lfm2)                                                                                        \
     X(lfm2moe)                                                                                     \
     X(mamba)                                                                                       \
     X(mamba2)                                                                                      \
     X(nemotron_h)                                                                                  \
+    X(nemotron_h_moe)                                                                              \
     X(qwen3next)                                                                                   \
     X(qwen35)                                                                                      \
     X(qwen35moe)

@@ -73,6 +73,7 @@ static wick_status read_spec(const wk_metadata *meta, const wk_experts_desc *des
     WK_TRY(read_shared(meta, desc, out));
     out->is_shared_gated = desc->is_shared_gated;
     out->is_input_weighted = desc->is_input_weighted;
+    out->is_ungated = desc->is_ungated;
     out->activation = desc->activation;
     return read_weights(meta, desc, out);
 }

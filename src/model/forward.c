@@ -191,7 +191,7 @@ static uint64_t most_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static uint64_t attention_channels(const wk_attention_spec *spec, uint64_t n_embd) {
     const uint64_t n_q = (uint64_t)spec->n_heads_q * spec->head_dim;
     const uint64_t n_kv = (uint64_t)spec->n_heads_kv * (spec->head_dim + spec->head_dim_v);
-    const uint64_t n_gates = spec->has_output_gate ? n_q : 0;
+    const uint64_t n_gates = spec->has_output_gate || spec->has_gate_weight ? n_q : 0;
     const uint64_t others = spec->is_bidirectional ? n_q + n_kv : most_of(n_q, n_kv);
     return 2 * n_embd + n_q + others + 2 * n_gates + (spec->is_fused ? n_q + n_kv : 0);
 }

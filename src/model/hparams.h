@@ -25,7 +25,9 @@ typedef struct wk_rope {
     /* [n_pairs] for contexts of more than original_context tokens; NULL: as for all others */
     const double *long_frequency;
     uint32_t original_context;
-    double magnitude;  /* cos and sin are multiplied by it (YaRN) */
+    double magnitude; /* cos and sin are multiplied by it (YaRN), */
+    /* and by 1 + warmth * ln(1 + floor(position / original_context)) (Llama 4). */
+    double warmth;
     bool has_divisors; /* those of the file are this one's */
 } wk_rope;
 

@@ -36,8 +36,9 @@ typedef enum wk_layer_weight {
 } wk_layer_weight;
 
 typedef enum wk_norm_kind {
-    WK_NORM_RMS,   /* Zhang and Sennrich, 2019 */
-    WK_NORM_LAYER, /* Ba et al., 2016 */
+    WK_NORM_RMS,         /* Zhang and Sennrich, 2019 */
+    WK_NORM_LAYER,       /* Ba et al., 2016 */
+    WK_NORM_LAYER_PLAIN, /* without weights */
 } wk_norm_kind;
 
 /* Where a layer norms. RESIDUAL: the stream itself, once the branch was added. */
@@ -95,7 +96,9 @@ typedef struct wk_attention_spec {
     float clamp;              /* c > 0: q, k and v are kept within [-c, c] as they are projected */
     bool has_v_norm;          /* RMSNorm of each head of v, without a weight */
     bool has_output_gate;     /* q has a gate after each head: its sigmoid times the output */
+    bool has_gate_weight;     /* such a gate has a weight of its own */
     uint32_t rope;            /* index into wk_hparams.rope, or WK_NO_ROPE */
+    uint32_t query_rope;      /* of queries that have one of their own; 0: none */
     bool is_rope_interleaved; /* pairs (2i, 2i + 1), else halves (i, i + n / 2) */
     bool is_bidirectional;    /* keys after the query are seen, too */
     float scale;              /* of the scores */
@@ -159,6 +162,7 @@ typedef struct wk_experts_spec {
     bool is_input_weighted;  /* weights multiply what goes in */
     bool is_shared_gated;    /* the shared ones by a sigmoid of their own */
     bool is_fused;           /* gate and up are rows of one weight: the file decides */
+    bool is_ungated;         /* down(activation(up(x))), those that see every row, too */
     wk_activation activation;
 } wk_experts_spec;
 

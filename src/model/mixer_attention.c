@@ -26,9 +26,11 @@ static wick_tensor *norm_heads(const wk_pass *pass, const wk_layer *layer, wk_la
 static wick_tensor *prepare_heads(const wk_pass *pass, const wk_layer *layer, wk_layer_weight norm,
                                   wick_tensor *x) {
     const wk_attention_spec *const spec = &layer->spec.attention;
+    const bool is_query = norm == WK_ATTN_Q_NORM;
+    const uint32_t rope = is_query && spec->query_rope > 0 ? spec->query_rope : spec->rope;
     if (!spec->is_normed_after_rope) x = norm_heads(pass, layer, norm, x);
-    if (spec->rope != WK_NO_ROPE)
-        x = wick_rope_table(x, pass->batch->cos[spec->rope], pass->batch->sin[spec->rope],
+    if (rope != WK_NO_ROPE)
+        x = wick_rope_table(x, pass->batch->cos[rope], pass->batch->sin[rope],
                             spec->is_rope_interleaved, WICK_ROPE_BTHD);
     return spec->is_normed_after_rope ? norm_heads(pass, layer, norm, x) : x;
 }
@@ -90,5 +92,8 @@ wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t index, wick_tensor
     if (spec->has_output_gate)
         y = wick_mul(y, wick_sigmoid(wick_narrow(heads, 2, spec->head_dim, spec->head_dim_v)));
     const int64_t n_values = (int64_t)spec->n_heads_q * spec->head_dim_v;
-    return wk_project(pass, layer, WK_ATTN_OUTPUT, wick_reshape(y, WICK_SHAPE(-1, n_values)));
+    y = wick_reshape(y, WICK_SHAPE(-1, n_values));
+    if (spec->has_gate_weight)
+        y = wick_mul(y, wick_sigmoid(wk_project(pass, layer, WK_ATTN_GATE, x)));
+    return wk_project(pass, layer, WK_ATTN_OUTPUT, y);
 }

@@ -3,7 +3,7 @@
 
 #include <wick/ops.h>
 
-static wick_tensor *activate(wk_activation activation, wick_tensor *x) {
+wick_tensor *wk_activate(wk_activation activation, wick_tensor *x) {
     switch (activation) {
     case WK_ACTIVATION_SILU: return wick_silu(x);
     case WK_ACTIVATION_GELU: return wick_gelu(x);
@@ -39,6 +39,6 @@ wick_tensor *wk_mlp(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) 
     else if (spec->is_gated)
         y = wk_activate_gated(spec->activation, gate, up);
     else
-        y = activate(spec->activation, up);
+        y = wk_activate(spec->activation, up);
     return wk_project(pass, layer, WK_FFN_DOWN, y);
 }

@@ -113,6 +113,7 @@ void wk_model_free_adapters(wk_model *model);
 
 /* x * scale; 1: x. */
 wick_tensor *wk_scaled(wick_tensor *x, float scale);
+wick_tensor *wk_activate(wk_activation activation, wick_tensor *x);
 /* activation(gate) * up */
 wick_tensor *wk_activate_gated(wk_activation activation, wick_tensor *gate, wick_tensor *up);
 /* layer_inputs.c: a pass's layer_inputs from the embedded tokens x [rows, n_embd] and their ids. */

@@ -188,11 +188,14 @@ void wk_rope_rows(const wk_rope *rope, wk_rope_positions at, float *cos_rows, fl
     const bool is_long = wk_rope_is_long(rope, at.context_length);
     const double *const frequency = is_long ? rope->long_frequency : rope->frequency;
     for (uint32_t row = 0; row < at.n; row++) {
+        double magnitude = rope->magnitude;
+        if (rope->warmth > 0.0)
+            magnitude *= 1.0 + rope->warmth * log(1.0 + at.positions[row] / rope->original_context);
         for (uint32_t pair = 0; pair < rope->n_pairs; pair++) {
             const double angle = at.positions[row] * frequency[pair];
             const size_t i = (size_t)row * rope->n_pairs + pair;
-            cos_rows[i] = (float)(rope->magnitude * cos(angle));
-            sin_rows[i] = (float)(rope->magnitude * sin(angle));
+            cos_rows[i] = (float)(magnitude * cos(angle));
+            sin_rows[i] = (float)(magnitude * sin(angle));
         }
     }
 }

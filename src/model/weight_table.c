@@ -26,6 +26,7 @@ typedef enum part {
     Q_NORM_WEIGHT,
     K_NORM_WEIGHT,
     SINKS,
+    GATE_WEIGHT,
     LATENT,
     LATENT_WHOLE_Q,
     LATENT_FACTORS,
@@ -41,8 +42,10 @@ typedef enum part {
     SEPARATE_GATE,
     EXPERTS,
     SEPARATE_EXPERTS,
+    SEPARATE_EXPERT_GATES,
     FUSED_EXPERTS,
     SHARED_EXPERTS,
+    SHARED_EXPERT_GATES,
     SHARED_GATE,
 } part;
 
@@ -168,6 +171,7 @@ static bool attention_has(const wk_layer_spec *spec, part wanted) {
     case Q_NORM_WEIGHT: return is_normed;
     case K_NORM_WEIGHT: return is_normed && has_kv;
     case SINKS: return attention->has_sinks;
+    case GATE_WEIGHT: return attention->has_gate_weight;
     default: return false;
     }
 }
@@ -188,8 +192,10 @@ static bool experts_have(const wk_layer_spec *spec, part wanted) {
     switch (wanted) {
     case EXPERTS: return true;
     case SEPARATE_EXPERTS: return !experts->is_fused;
+    case SEPARATE_EXPERT_GATES: return !experts->is_fused && !experts->is_ungated;
     case FUSED_EXPERTS: return experts->is_fused;
     case SHARED_EXPERTS: return experts->n_ff_shared > 0;
+    case SHARED_EXPERT_GATES: return experts->n_ff_shared > 0 && !experts->is_ungated;
     case SHARED_GATE: return experts->n_ff_shared > 0 && experts->is_shared_gated;
     default: return false;
     }
@@ -241,6 +247,7 @@ static bool model_has(const wk_hparams *hparams, int id) {
 }
 
 static bool has(const wk_model *model, const wk_weight_place *at) {
+    if (kind_at(at)->part == NORM && model->hparams.norm == WK_NORM_LAYER_PLAIN) return false;
     return at->is_in_layer ? layer_has(&model->layers[at->layer].spec, at->id)
                            : model_has(&model->hparams, at->id);
 }

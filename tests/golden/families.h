@@ -1,5 +1,5 @@
-/* golden/families.h: the tiny random models of the shared fixtures, one for each family, with their
- * references: families/README.md there. */
+/* golden/families.h: tiny random models, one for each family, with their references: those of the
+ * shared fixtures (families/README.md there), and ours (tests/data/families). */
 #ifndef WK_TESTS_GOLDEN_FAMILIES_H
 #define WK_TESTS_GOLDEN_FAMILIES_H
 
@@ -25,8 +25,8 @@
 enum { MAX_TOKENS = 128, MAX_FIXTURES = 256, NAME_SIZE = 64 };
 
 typedef struct fixture {
-    char name[NAME_SIZE];
-    bool is_encoder; /* the reference is of hidden states */
+    char name[NAME_SIZE], path[1400]; /* of the model */
+    bool is_encoder;                  /* the reference is of hidden states */
 } fixture;
 
 typedef struct reference {
@@ -35,13 +35,18 @@ typedef struct reference {
     const float *values; /* [n, n_vocab] logits or [n, n_embd] states */
 } reference;
 
+/* A file beside the model. */
+static inline bool read_beside(const fixture *of, const char *ending, fixture_file *out) {
+    char path[1420];
+    const int size = (int)(strlen(of->path) - strlen("gguf"));
+    snprintf(path, sizeof path, "%.*s%s", size, of->path, ending);
+    return fixture_read_path(path, out);
+}
+
 static inline bool read_reference(const fixture *of, reference *out) {
-    const char *const name = of->name;
-    char path[128];
-    snprintf(path, sizeof path, "families/%s.tokens", name);
     *out = (reference){.n = 0};
     fixture_file tokens;
-    if (!fixture_read("WICK_SHARED_DATA", path, &tokens)) return false;
+    if (!read_beside(of, "tokens", &tokens)) return false;
     for (size_t i = 0; i < tokens.size; i++) {
         const bool is_digit = tokens.data[i] >= '0' && tokens.data[i] <= '9';
         const bool was_digit = i > 0 && tokens.data[i - 1] >= '0' && tokens.data[i - 1] <= '9';
@@ -49,8 +54,7 @@ static inline bool read_reference(const fixture *of, reference *out) {
         if (is_digit) out->ids[out->n - 1] = out->ids[out->n - 1] * 10 + tokens.data[i] - '0';
     }
     free(tokens.data);
-    snprintf(path, sizeof path, "families/%s.%s.npy", name, of->is_encoder ? "hidden" : "logits");
-    if (!fixture_read("WICK_SHARED_DATA", path, &out->file)) return false;
+    if (!read_beside(of, of->is_encoder ? "hidden.npy" : "logits.npy", &out->file)) return false;
     /* .npy 1.0: magic, version, then the size of a header that pads the data to 64 bytes. */
     const size_t header = 10 + (size_t)out->file.data[8] + ((size_t)out->file.data[9] << 8);
     out->values = (const float *)(const void *)(out->file.data + header);
@@ -88,10 +92,12 @@ static inline bool ends_with(const char *text, const char *end) {
     return size > n && strcmp(text + size - n, end) == 0;
 }
 
-/* The models of the folder, each with the reference that is there for it. Returns their number. */
-static inline size_t find_fixtures(const char *folder, fixture *found) {
+/* The models of the folder, each with the reference that is there for it, after n others. Returns
+ * the number of all. */
+static inline size_t find_fixtures(const char *variable, fixture *found, size_t n) {
+    char folder[1024];
+    if (!fixture_path(variable, "families", folder, sizeof folder)) return n;
     DIR *const dir = opendir(folder);
-    size_t n = 0;
     for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
         if (!ends_with(entry->d_name, ".gguf")) continue;
         fixture *const to = &found[n];
@@ -102,11 +108,11 @@ static inline size_t find_fixtures(const char *folder, fixture *found) {
         }
         memcpy(to->name, entry->d_name, size);
         to->name[size] = '\0';
-        char path[1200];
-        snprintf(path, sizeof path, "%s/%s.hidden.npy", folder, to->name);
-        FILE *const hidden = fopen(path, "rb");
+        snprintf(to->path, sizeof to->path, "%s/%s.hidden.npy", folder, to->name);
+        FILE *const hidden = fopen(to->path, "rb");
         to->is_encoder = hidden != NULL;
         if (hidden != NULL) fclose(hidden);
+        snprintf(to->path, sizeof to->path, "%s/%s", folder, entry->d_name);
         n++;
     }
     if (dir != NULL) closedir(dir);
@@ -117,24 +123,27 @@ static inline int by_name(const void *a, const void *b) {
     return strcmp(((const fixture *)a)->name, ((const fixture *)b)->name);
 }
 
+static inline void test_shared_fixtures(void **state) {
+    (void)state;
+    print_message("WICK_SHARED_DATA names no folder with the fixtures (families/)\n");
+    skip();
+}
+
 /* Runs a test for one model of `step`, or where tests_all for each; gives what the program returns.
  */
 static inline int test_some_fixtures(const char *name, void (*test)(void **), size_t step) {
     static fixture fixtures[MAX_FIXTURES];
-    static struct CMUnitTest tests[MAX_FIXTURES];
-    char folder[1024];
-    if (!fixture_path("WICK_SHARED_DATA", "families", folder, sizeof folder)) return 77;
-    const size_t n = find_fixtures(folder, fixtures);
-    if (n == 0) {
-        printf("%s: no fixtures there\n", folder);
-        return 1;
-    }
+    static struct CMUnitTest tests[MAX_FIXTURES + 1];
+    const size_t n_ours = find_fixtures("WICK_TEST_DATA", fixtures, 0);
+    const size_t n = find_fixtures("WICK_SHARED_DATA", fixtures, n_ours);
+    if (n_ours == 0) return 1;
     qsort(fixtures, n, sizeof *fixtures, by_name);
     if (tests_all()) step = 1;
     size_t n_tests = 0;
     for (size_t i = 0; i < n; i += step)
         tests[n_tests++] = (struct CMUnitTest){
             .name = fixtures[i].name, .test_func = test, .initial_state = &fixtures[i]};
+    if (n == n_ours) tests[n_tests++] = (struct CMUnitTest)cmocka_unit_test(test_shared_fixtures);
     return _cmocka_run_group_tests(name, tests, n_tests, NULL, NULL);
 }
 

@@ -225,13 +225,10 @@ static void check_quantized(const fixture *of, const char *path, const reference
 static void test_fixture(void **state) {
     const fixture *const of = *state;
     reference want;
-    char path[1024], file[128];
-    snprintf(file, sizeof file, "families/%s.gguf", of->name);
-    assert_true(fixture_path("WICK_SHARED_DATA", file, path, sizeof path));
     assert_true(read_reference(of, &want));
     free(want.file.data);
-    check(of->name, path, &want);
-    if (is_special(path)) check_quantized(of, path, &want);
+    check(of->name, of->path, &want);
+    if (is_special(of->path)) check_quantized(of, of->path, &want);
 }
 
 int main(int argc, char **argv) {

@@ -107,16 +107,13 @@ static void check_model(wick_model *model) {
 static void test_fixture(void **state) {
     const fixture *const of = *state;
     if (of->is_encoder) return; /* an encoder generates nothing */
-    char path[1200], name[128];
-    snprintf(name, sizeof name, "families/%s.gguf", of->name);
-    assert_true(fixture_path("WICK_SHARED_DATA", name, path, sizeof path));
     wick_device *device;
     wick_model *model;
     wick_error error = {0};
     wick_device_desc desc = chosen;
     if (desc.backend == WICK_BACKEND_AUTO) desc.backend = WICK_BACKEND_CPU;
     assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
-    if (wick_model_open(device, path, NULL, &model, &error) != WICK_OK)
+    if (wick_model_open(device, of->path, NULL, &model, &error) != WICK_OK)
         fail_msg("%s", error.message);
     wick_model_info info;
     wick_model_get_info(model, &info);

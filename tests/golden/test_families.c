@@ -73,16 +73,13 @@ static void compute(wick_model *model, const reference *want, uint32_t n_padding
 
 static void check(const fixture *of, const wick_device_desc *desc, uint32_t n_padding) {
     reference want;
-    char path[1024], file[128];
-    snprintf(file, sizeof file, "families/%s.gguf", of->name);
     assert_true(read_reference(of, &want));
-    assert_true(fixture_path("WICK_SHARED_DATA", file, path, sizeof path));
 
     wick_device *device;
     wick_model *model;
     wick_error error = {.status = WICK_OK};
     assert_int_equal(wick_device_open(desc, &device, &error), WICK_OK);
-    const wick_status status = wick_model_open(device, path, NULL, &model, &error);
+    const wick_status status = wick_model_open(device, of->path, NULL, &model, &error);
     if (status != WICK_OK) print_message("%s: %s\n", of->name, error.message);
     assert_int_equal(status, WICK_OK);
     const size_t n = (size_t)want.n * (of->is_encoder ? model->info.n_embd : model->info.n_vocab);

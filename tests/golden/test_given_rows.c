@@ -96,15 +96,12 @@ static void compare(wick_model *model, const fixture *of, const reference *text)
 
 static void check(const fixture *of, const wick_device_desc *desc) {
     reference text;
-    char path[1024], file[128];
     wick_device *device;
     wick_model *model = NULL;
     wick_error error = {.status = WICK_OK};
-    snprintf(file, sizeof file, "families/%s.gguf", of->name);
-    assert_true(fixture_path("WICK_SHARED_DATA", file, path, sizeof path));
     assert_true(read_reference(of, &text));
     if (wick_device_open(desc, &device, &error) != WICK_OK ||
-        wick_model_open(device, path, NULL, &model, &error) != WICK_OK)
+        wick_model_open(device, of->path, NULL, &model, &error) != WICK_OK)
         fail_with(of->name, &error);
     if (wk_model_hparams(model->model)->n_embd_layer == 0) {
         compare(model, of, &text);

@@ -252,18 +252,15 @@ static void check_oldest(const scene *s) {
 }
 
 static void check(const fixture *of, const wick_device_desc *desc) {
-    char path[1200], name[128];
-    snprintf(name, sizeof name, "families/%s.gguf", of->name);
-    assert_true(fixture_path("WICK_SHARED_DATA", name, path, sizeof path));
     wick_device *device;
     scene s = {.model = NULL};
     wick_error error = {0};
     assert_int_equal(wick_device_open(desc, &device, NULL), WICK_OK);
-    if (wick_model_open(device, path, NULL, &s.model, &error) != WICK_OK ||
-        wick_model_open(device, path, NULL, &s.other, &error) != WICK_OK)
+    if (wick_model_open(device, of->path, NULL, &s.model, &error) != WICK_OK ||
+        wick_model_open(device, of->path, NULL, &s.other, &error) != WICK_OK)
         fail_msg("%s", error.message);
     wick_model *fresh;
-    assert_int_equal(wick_model_open(device, path, NULL, &fresh, &error), WICK_OK);
+    assert_int_equal(wick_model_open(device, of->path, NULL, &fresh, &error), WICK_OK);
     make_prompt(&s, 11);
     check_turns(&s);
     make_prompt(&s, 12);

@@ -110,14 +110,11 @@ static bool make_texts(const fixture *of, const wick_model *model, text *texts) 
 
 static void check(const fixture *of, const wick_device_desc *desc) {
     text texts[N_TEXTS];
-    char path[1024], file[128];
     wick_device *device;
     wick_model *model = NULL;
     wick_error error = {.status = WICK_OK};
-    snprintf(file, sizeof file, "families/%s.gguf", of->name);
-    assert_true(fixture_path("WICK_SHARED_DATA", file, path, sizeof path));
     if (wick_device_open(desc, &device, &error) != WICK_OK ||
-        wick_model_open(device, path, NULL, &model, &error) != WICK_OK)
+        wick_model_open(device, of->path, NULL, &model, &error) != WICK_OK)
         fail_with(of->name, &error);
     assert_true(make_texts(of, model, texts));
     const size_t width = of->is_encoder ? model->info.n_embd : model->info.n_vocab;

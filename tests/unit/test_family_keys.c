@@ -1,91 +1,8 @@
 /* What families make of keys that say little: numbers that a file leaves out, switches, and names
- * of functions; and files whose tensors are written otherwise than usual. */
-#include "model/families.h"
-
-#include "core/status.h"
-#include "format/gguf_parse.h"
-#include "model/model_struct.h"
-#include "model/rope.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "checked_heap.h"
-#include "small_model.h"
+ * of functions. */
+#include "unit/described.h"
 
 #include <math.h>
-
-static checked_heap checked;
-
-static int begin(void **state) {
-    (void)state;
-    checked_heap_init(&checked, UINT64_MAX);
-    return 0;
-}
-
-static int end(void **state) {
-    (void)state;
-    return checked_heap_is_clean(&checked) ? 0 : -1;
-}
-
-static wk_gguf_parser *parse(const small_model *small) {
-    static gguf_bytes file;
-    wk_gguf_parser *parser;
-    wick_error error = {.status = WICK_OK};
-    small_write(small, false, &file);
-    assert_int_equal(wk_gguf_parser_make(&checked.heap, WICK_SIZE_UNKNOWN, &parser, &error),
-                     WICK_OK);
-    assert_int_equal(wk_gguf_parser_feed(parser, file.data, file.size, NULL, &error), WICK_OK);
-    return parser;
-}
-
-/* What a family makes of a header, for any tensors. */
-typedef struct description {
-    wk_gguf_parser *parser;
-    wk_arena arena;
-    wk_hparams hparams;
-    wk_layer_spec layers[40];
-    wick_error error;
-} description;
-
-static wick_status describe(const small_model *small, description *out) {
-    *out = (description){.parser = parse(small)};
-    const wk_gguf *const gguf = wk_gguf_parser_result(out->parser);
-    wk_str architecture;
-    const wk_family *family;
-    wk_arena_init(&out->arena, &checked.heap, 0);
-    WK_TRY(wk_metadata_general(gguf, "general.architecture", true, &architecture, &out->error));
-    WK_TRY(wk_family_find(architecture, &family, &out->error));
-    const wk_metadata meta = {.gguf = gguf,
-                              .arena = &out->arena,
-                              .architecture = family->architecture,
-                              .err = &out->error};
-    out->hparams.norm = family->norm;
-    WK_TRY(wk_hparams_read(&meta, &out->hparams));
-    assert_true(out->hparams.n_layers <= WK_COUNT(out->layers));
-    return family->describe(&meta, &out->hparams, out->layers);
-}
-
-static void drop(description *of) {
-    wk_arena_release(&of->arena);
-    wk_gguf_parser_free(of->parser);
-}
-
-static void describe_well(const small_model *small, description *out) {
-    const wick_status status = describe(small, out);
-    if (status != WICK_OK) fail_msg("%s", out->error.message);
-}
-
-static void expect_refused(const small_model *small, const char *text) {
-    description found;
-    const wick_status status = describe(small, &found);
-    if (status == WICK_OK || strstr(found.error.message, text) == NULL)
-        fail_msg("expected '%s', got %d: %s", text, (int)status, found.error.message);
-    drop(&found);
-}
 
 static void first_gemma2_files(void **state) {
     (void)state;
@@ -467,151 +384,61 @@ static void norms_of_command_r(void **state) {
     drop(&found);
 }
 
-/* ---- Whole models ---- */
-
-static wick_status make(const small_model *small, wk_gguf_parser **parser, wk_model **model,
-                        wick_error *error) {
-    *parser = parse(small);
-    return wk_model_make(&checked.heap, wk_gguf_parser_result(*parser), model, error);
-}
-
-static void direction(void **state) {
+/* Queries of Ministral 3 are longer from the original context on, and again at its multiples. */
+static void warm_queries(void **state) {
     (void)state;
-    wk_gguf_parser *parser;
-    wk_model *model;
-    wick_error error;
-    small_model small = small_model_make();
-    small_set(&small, "llama.attention.causal", WICK_VALUE_BOOL, 0);
-    assert_int_equal(make(&small, &parser, &model, &error), WICK_OK);
-    assert_true(wk_model_hparams(model)->is_bidirectional);
-    wk_model_free(model);
-    wk_gguf_parser_free(parser);
-
-    small = small_model_of("mamba");
-    small_set_u32(&small, "mamba.ssm.conv_kernel", 4);
-    small_set_u32(&small, "mamba.ssm.inner_size", 16);
-    small_set_u32(&small, "mamba.ssm.time_step_rank", 2);
-    small_set_u32(&small, "mamba.ssm.state_size", 4);
-    small_set(&small, "mamba.attention.causal", WICK_VALUE_BOOL, 0);
-    assert_int_equal(make(&small, &parser, &model, &error), WICK_ERR_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "mamba.attention.causal"));
-    wk_gguf_parser_free(parser);
-}
-
-/* Programs that write files again drop the slowest extent where it is 1. */
-static void dropped_extents(void **state) {
-    (void)state;
-    wk_gguf_parser *parser;
-    wk_model *model;
-    wick_error error;
-    small_model small = small_model_make();
-    small_set_u32(&small, "llama.attention.key_length", 1);
-    small_set_u32(&small, "llama.attention.value_length", 1);
-    expect_refused(&small, "llama.rope.dimension_count");
-    small = small_model_make();
-    small_set_u32(&small, "llama.feed_forward_length", 1);
-    for (int i = 0; i < SMALL_LAYERS; i++) {
-        static const char *const names[] = {"gate", "up"};
-        for (size_t j = 0; j < WK_COUNT(names); j++) {
-            char name[64];
-            snprintf(name, sizeof name, "blk.%d.ffn_%s.weight", i, names[j]);
-            small_find_tensor(&small, name)->rank = 1; /* [1, SMALL_EMBD] */
-        }
-        char name[64];
-        snprintf(name, sizeof name, "blk.%d.ffn_down.weight", i);
-        small_find_tensor(&small, name)->extents[0] = 1;
-    }
-    assert_int_equal(make(&small, &parser, &model, &error), WICK_OK);
-    wk_model_free(model);
-    wk_gguf_parser_free(parser);
-}
-
-/* Keys and values of a layer that sees those of another one are left alone. */
-static void superseded_weights(void **state) {
-    (void)state;
-    wk_gguf_parser *parser;
-    wk_model *model;
-    wick_error error = {.status = WICK_OK};
-    small_model small = small_model_of("gemma4");
-    small_set_u32(&small, "gemma4.attention.shared_kv_layers", 1);
-    for (int i = 0; i < SMALL_LAYERS; i++) {
-        static const char *const norms[] = {"post_attention_norm", "post_ffw_norm"};
-        static const char *const heads[] = {"attn_q_norm", "attn_k_norm"};
-        for (size_t j = 0; j < WK_COUNT(norms); j++) {
-            char name[64];
-            snprintf(name, sizeof name, "blk.%d.%s.weight", i, norms[j]);
-            small_add_tensor(&small, name, SMALL_EMBD, 0);
-            snprintf(name, sizeof name, "blk.%d.%s.weight", i, heads[j]);
-            small_add_tensor(&small, name, 4, 0);
+    description found;
+    small_model small = small_model_of("mistral3");
+    describe_well(&small, &found);
+    assert_int_equal(found.hparams.n_ropes, 1);
+    assert_int_equal(found.layers[0].attention.query_rope, 0);
+    drop(&found);
+    small_set_f32(&small, "mistral3.attention.temperature_scale", 0.5F);
+    small_set_u32(&small, "mistral3.rope.scaling.original_context_length", 10);
+    describe_well(&small, &found);
+    assert_int_equal(found.hparams.n_ropes, 2);
+    assert_int_equal(found.layers[0].attention.rope, 0);
+    assert_int_equal(found.layers[0].attention.query_rope, 1);
+    static const uint32_t positions[] = {0, 9, 10, 11, 19, 20};
+    static const double lengths[] = {1, 1, 1.34657359, 1.34657359, 1.34657359, 1.54930614};
+    enum { N = WK_COUNT(positions), MOST_PAIRS = 8 };
+    for (int i = 0; i < 2; i++) {
+        float cos_rows[N * MOST_PAIRS], sin_rows[N * MOST_PAIRS];
+        const wk_rope *const rope = &found.hparams.rope[i];
+        assert_in_range(rope->n_pairs, 1, MOST_PAIRS);
+        wk_rope_rows(rope, (wk_rope_positions){positions, N, 64}, cos_rows, sin_rows);
+        for (size_t at = 0; at < N * rope->n_pairs; at++) {
+            const double length = hypot((double)cos_rows[at], (double)sin_rows[at]);
+            assert_true(fabs(length - (i == 1 ? lengths[at / rope->n_pairs] : 1.0)) < 1e-6);
         }
     }
-    const wick_status status = make(&small, &parser, &model, &error);
-    if (status != WICK_OK) fail_msg("%s", error.message);
-    assert_true(model->layers[1].spec.attention.is_kv_shared);
-    wk_model_free(model);
-    wk_gguf_parser_free(parser);
-    small_add_tensor(&small, "blk.1.attn_kv.weight", 4, 0);
-    assert_int_equal(make(&small, &parser, &model, &error), WICK_ERR_UNSUPPORTED);
-    wk_gguf_parser_free(parser);
+    drop(&found);
+    small_set_u32(&small, "mistral3.rope.dimension_count", 2); /* a part of each head */
+    expect_refused(&small, "mistral3.attention.temperature_scale");
+    small = small_model_of("mistral3");
+    small_set_f32(&small, "mistral3.attention.temperature_scale", -0.5F);
+    expect_refused(&small, "mistral3.attention.temperature_scale");
 }
 
-static void refuses(const small_model *small, const char *missing) {
-    wk_gguf_parser *parser;
-    wk_model *model;
-    wick_error error = {.status = WICK_OK};
-    assert_int_equal(make(small, &parser, &model, &error), WICK_ERR_FORMAT);
-    assert_non_null(strstr(error.message, missing));
-    wk_gguf_parser_free(parser);
-}
-
-static void takes(const small_model *small) {
-    wk_gguf_parser *parser;
-    wk_model *model;
-    wick_error error = {.status = WICK_OK};
-    assert_int_equal(make(small, &parser, &model, &error), WICK_OK);
-    wk_model_free(model);
-    wk_gguf_parser_free(parser);
-}
-
-/* What one layer has, its like have, too. */
-static void biases_of_some_layers(void **state) {
+/* YaRN lengthens by 1 + 0.1 ln 4, of which a multiplier of 1 takes all back. */
+static void yarn_of_mistral3(void **state) {
     (void)state;
-    small_model small = small_model_make();
-    small_add_tensor(&small, "blk.1.ffn_up.bias", SMALL_FF, 0);
-    refuses(&small, "'blk.0.ffn_up.bias'");
-    small_add_tensor(&small, "blk.0.ffn_up.bias", SMALL_FF, 0);
-    takes(&small);
-    small = small_model_of("command-r");
-    small_set_f32(&small, "command-r.attention.layer_norm_epsilon", 1e-5F);
-    small_set_f32(&small, "command-r.logit_scale", 1.0F);
-    for (int i = 0; i < SMALL_LAYERS; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "blk.%d.ffn_norm.weight", i);
-        small_remove_tensor(&small, name);
+    for (int multiplier = 0; multiplier < 2; multiplier++) {
+        description found;
+        small_model small = small_model_of("mistral3");
+        small_set_text(&small, "mistral3.rope.scaling.type", "yarn");
+        small_set_f32(&small, "mistral3.rope.scaling.factor", 4.0F);
+        small_set_u32(&small, "mistral3.rope.scaling.original_context_length", 4096);
+        small_set_f32(&small, "mistral3.rope.scaling.yarn_log_multiplier", (float)multiplier);
+        describe_well(&small, &found);
+        const double want = multiplier ? 1.0 : 1.0 + 0.1 * log(4.0);
+        assert_true(fabs(found.hparams.rope[0].magnitude - want) < 1e-9);
+        drop(&found);
     }
-    takes(&small);
-    small_add_tensor(&small, "output_norm.bias", SMALL_EMBD, 0);
-    refuses(&small, "'blk.0.attn_norm.bias'");
-}
-
-/* And what a family has in all of its files. */
-static void biases_of_families(void **state) {
-    (void)state;
-    static const char letters[] = "qkv";
-    small_model small = small_model_of("qwen2");
-    for (int i = 0; i < 3 * SMALL_LAYERS; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "blk.%d.attn_%c.bias", i / 3, letters[i % 3]);
-        refuses(&small, name);
-        small_add_tensor(&small, name, i % 3 == 0 ? SMALL_EMBD : SMALL_EMBD / 2, 0);
-    }
-    takes(&small);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(biases_of_some_layers, begin, end),
-        cmocka_unit_test_setup_teardown(biases_of_families, begin, end),
         cmocka_unit_test_setup_teardown(first_gemma2_files, begin, end),
         cmocka_unit_test_setup_teardown(bases_of_windows, begin, end),
         cmocka_unit_test_setup_teardown(gemma4_without_windows, begin, end),
@@ -628,9 +455,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(linear_biases, begin, end),
         cmocka_unit_test_setup_teardown(positions_of_windows, begin, end),
         cmocka_unit_test_setup_teardown(norms_of_command_r, begin, end),
-        cmocka_unit_test_setup_teardown(direction, begin, end),
-        cmocka_unit_test_setup_teardown(dropped_extents, begin, end),
-        cmocka_unit_test_setup_teardown(superseded_weights, begin, end),
+        cmocka_unit_test_setup_teardown(warm_queries, begin, end),
+        cmocka_unit_test_setup_teardown(yarn_of_mistral3, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* model/families/bert.c: encoders: BERT (Devlin et al., 2019), Nomic Embed (Nussbaum et al., 2024)
- * and ModernBERT (Warner et al., 2024). */
+/* model/families/bert.c: encoders: BERT (Devlin et al., 2019), Nomic Embed (Nussbaum et al., 2024),
+ * with experts in version 2 (2025), Jina Embeddings 3 (Sturua et al., 2024), ModernBERT (Warner et
+ * al., 2024), EuroBERT (Boizard et al., 2025) and Llama's network where it sees all of a text. */
 #include "core/status.h"
 #include "model/families.h"
 
@@ -28,6 +29,29 @@ static wick_status describe_bert(const wk_metadata *meta, wk_hparams *hparams,
     WK_TRY(describe_stream(meta, hparams, layers));
     wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU_ERF);
     return wk_family_learn_positions(meta, hparams, layers);
+}
+
+/* Rotated, else as BERT. */
+static wick_status describe_jina3(const wk_metadata *meta, wk_hparams *hparams,
+                                  wk_layer_spec *layers) {
+    WK_TRY(describe_stream(meta, hparams, layers));
+    wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU_ERF);
+    return WICK_OK;
+}
+
+/* Of every n layers the second has experts; 0: none has. */
+static wick_status describe_nomic2(const wk_metadata *meta, wk_hparams *hparams,
+                                   wk_layer_spec *layers) {
+    const wk_experts_desc experts = {
+        .gating = WK_GATING_SOFTMAX, .activation = WK_ACTIVATION_GELU_ERF, .is_ungated = true};
+    const uint32_t none = 0;
+    uint32_t n;
+    WK_TRY(describe_jina3(meta, hparams, layers));
+    WK_TRY(wk_family_read_experts(meta, hparams, &experts, layers));
+    WK_TRY(wk_metadata_u32(meta, "moe_every_n_layers", (wk_u32_rule){0, UINT32_MAX, &none}, &n));
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        if (n == 0 || i % n != 1) layers[i].channels = WK_CHANNELS_MLP;
+    return WICK_OK;
 }
 
 /* By the name that the model's own configuration has for it. */
@@ -69,6 +93,20 @@ static wick_status describe_modern(const wk_metadata *meta, wk_hparams *hparams,
     return wk_family_add_window_rope(meta, hparams, layers, 10000.0);
 }
 
+static wick_status describe_eurobert(const wk_metadata *meta, wk_hparams *hparams,
+                                     wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    see_all(hparams, layers);
+    return WICK_OK;
+}
+
+static wick_status describe_llama(const wk_metadata *meta, wk_hparams *hparams,
+                                  wk_layer_spec *layers) {
+    WK_TRY(describe_eurobert(meta, hparams, layers));
+    wk_family_interleave_ropes(hparams, layers);
+    return WICK_OK;
+}
+
 const wk_family wk_family_bert = {.architecture = "bert",
                                   .norm = WK_NORM_LAYER,
                                   .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
@@ -79,3 +117,15 @@ const wk_family wk_family_nomic_bert = {.architecture = "nomic-bert",
                                         .describe = describe_stream};
 const wk_family wk_family_modern_bert = {
     .architecture = "modern-bert", .norm = WK_NORM_LAYER, .describe = describe_modern};
+const wk_family wk_family_eurobert = {
+    .architecture = "eurobert", .norm = WK_NORM_RMS, .describe = describe_eurobert};
+const wk_family wk_family_llama_embed = {
+    .architecture = "llama-embed", .norm = WK_NORM_RMS, .describe = describe_llama};
+const wk_family wk_family_jina_bert_v3 = {.architecture = "jina-bert-v3",
+                                          .norm = WK_NORM_LAYER,
+                                          .biases = WK_BIASES_NORMS,
+                                          .describe = describe_jina3};
+const wk_family wk_family_nomic_bert_moe = {.architecture = "nomic-bert-moe",
+                                            .norm = WK_NORM_LAYER,
+                                            .biases = WK_BIASES_NORMS,
+                                            .describe = describe_nomic2};

@@ -93,6 +93,10 @@ const wk_family wk_family_nemotron = {.architecture = "nemotron",
                                       .norm = WK_NORM_LAYER,
                                       .biases = WK_BIASES_NORMS,
                                       .describe = describe_nemotron};
+const wk_family wk_family_jais2 = {.architecture = "jais2",
+                                   .norm = WK_NORM_LAYER,
+                                   .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                   .describe = describe_nemotron};
 const wk_family wk_family_bloom = {.architecture = "bloom",
                                    .norm = WK_NORM_LAYER,
                                    .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,

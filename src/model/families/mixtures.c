@@ -1,9 +1,11 @@
 /* model/families/mixtures.c: mixtures of experts whose attention is Llama's or Qwen3's: DeepSeek
  * MoE (Dai et al., 2024), Ling 1 and 2 (Inclusion AI, 2025), ERNIE 4.5 (Baidu, 2025), OLMoE
- * (Muennighoff et al., 2024), dots.llm1 (Xiaohongshu, 2025), Hunyuan A13B (Tencent, 2025) and
- * GLM-4.5 (Zhipu AI, 2025). */
+ * (Muennighoff et al., 2024), dots.llm1 (Xiaohongshu, 2025), Hunyuan A13B (Tencent, 2025), GLM-4.5
+ * (Zhipu AI, 2025), DBRX (Databricks, 2024) and Trinity (Arcee AI, 2025). */
 #include "core/status.h"
 #include "model/families.h"
+
+#include <math.h>
 
 /* Rotary pairs side by side, as in Llama's files. */
 static wick_status describe_like_llama(const wk_metadata *meta, wk_hparams *hparams,
@@ -78,6 +80,35 @@ static wick_status describe_glm(const wk_metadata *meta, wk_hparams *hparams,
     return WICK_OK;
 }
 
+static wick_status describe_dbrx(const wk_metadata *meta, wk_hparams *hparams,
+                                 wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX, .is_normalized = true};
+    float clamp;
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    WK_TRY(wk_family_read_cap(meta, "attention.clamp_kqv", 0.0, &clamp));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        layers[i].attention.clamp = clamp;
+        layers[i].norms[WK_CHANNELS_INPUT] = WK_ATTN_OUTPUT_NORM;
+    }
+    return wk_family_read_experts(meta, hparams, &experts, layers);
+}
+
+/* Layers without a window know no positions. */
+static wick_status describe_trinity(const wk_metadata *meta, wk_hparams *hparams,
+                                    wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID};
+    WK_TRY(describe_like_qwen3(meta, hparams, &experts, layers));
+    WK_TRY(wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 4}));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        layers[i].norms[WK_MIXER_OUTPUT] = WK_POST_ATTENTION_NORM;
+        layers[i].norms[WK_CHANNELS_OUTPUT] = WK_POST_FFW_NORM;
+        layers[i].attention.has_gate_weight = true;
+        if (layers[i].attention.window == 0) layers[i].attention.rope = WK_NO_ROPE;
+    }
+    hparams->embedding_scale = (float)sqrt((double)hparams->n_embd);
+    return WICK_OK;
+}
+
 const wk_family wk_family_deepseek = {
     .architecture = "deepseek", .norm = WK_NORM_RMS, .describe = describe_deepseek};
 const wk_family wk_family_bailingmoe = {
@@ -94,3 +125,7 @@ const wk_family wk_family_hunyuan_moe = {
     .architecture = "hunyuan-moe", .norm = WK_NORM_RMS, .describe = describe_hunyuan};
 const wk_family wk_family_glm4moe = {
     .architecture = "glm4moe", .norm = WK_NORM_RMS, .describe = describe_glm};
+const wk_family wk_family_dbrx = {
+    .architecture = "dbrx", .norm = WK_NORM_LAYER, .describe = describe_dbrx};
+const wk_family wk_family_afmoe = {
+    .architecture = "afmoe", .norm = WK_NORM_RMS, .describe = describe_trinity};

@@ -1,5 +1,6 @@
 /* model/families/nemotron_h.c: Nemotron-H (NVIDIA, 2025): each block is one of Mamba 2, attention
- * without positions, and an MLP of squared ReLU. */
+ * without positions, and an MLP of squared ReLU; Nemotron 3 Nano (2025) has experts instead of it.
+ */
 #include "core/status.h"
 #include "model/families.h"
 
@@ -26,5 +27,18 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
     return wk_family_read_heads(meta, hparams, layers);
 }
 
+static wick_status describe_moe(const wk_metadata *meta, wk_hparams *hparams,
+                                wk_layer_spec *layers) {
+    const wk_experts_desc experts = {
+        .gating = WK_GATING_SIGMOID, .activation = WK_ACTIVATION_RELU_SQUARED, .is_ungated = true};
+    WK_TRY(describe(meta, hparams, layers));
+    WK_TRY(wk_family_read_experts(meta, hparams, &experts, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        if (layers[i].mixer != WK_MIXER_NONE) layers[i].channels = WK_CHANNELS_NONE;
+    return WICK_OK;
+}
+
 const wk_family wk_family_nemotron_h = {
     .architecture = "nemotron_h", .norm = WK_NORM_RMS, .describe = describe};
+const wk_family wk_family_nemotron_h_moe = {
+    .architecture = "nemotron_h_moe", .norm = WK_NORM_RMS, .describe = describe_moe};

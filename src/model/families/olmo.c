@@ -1,6 +1,7 @@
-/* model/families/olmo.c: EXAONE 4 (LG AI Research, 2025), which norms heads of q and k, and OLMo 2
- * and 3 (Ai2, 2024 and 2025): norms only after the branches, and one norm over all channels of q
- * and of k; layers with a window do not scale their positions. */
+/* model/families/olmo.c: OLMo (Groeneveld et al., 2024), whose norms have no weights, OLMo 2 and 3
+ * (Ai2, 2024 and 2025): norms only after the branches, and one norm over all channels of q and of
+ * k; layers with a window do not scale their positions. EXAONE 4 and K-EXAONE (LG AI Research,
+ * 2025), which norm heads of q and k; the latter has experts, and norms before the branches. */
 #include "core/status.h"
 #include "model/families.h"
 
@@ -23,13 +24,39 @@ static wick_status describe_olmo2(const wk_metadata *meta, wk_hparams *hparams,
 }
 
 /* Where some layers have a window, the others know no positions. */
-static wick_status describe_exaone4(const wk_metadata *meta, wk_hparams *hparams,
-                                    wk_layer_spec *layers) {
+static void drop_far_positions(const wk_hparams *hparams, wk_layer_spec *layers) {
     bool has_windows = false;
-    WK_TRY(describe(meta, hparams, layers, WK_QK_NORM_HEAD));
     for (uint32_t i = 0; i < hparams->n_layers; i++) has_windows |= layers[i].attention.window > 0;
     for (uint32_t i = 0; i < hparams->n_layers && has_windows; i++)
         if (layers[i].attention.window == 0) layers[i].attention.rope = WK_NO_ROPE;
+}
+
+static wick_status describe_exaone4(const wk_metadata *meta, wk_hparams *hparams,
+                                    wk_layer_spec *layers) {
+    WK_TRY(describe(meta, hparams, layers, WK_QK_NORM_HEAD));
+    drop_far_positions(hparams, layers);
+    return WICK_OK;
+}
+
+static wick_status describe_exaone_moe(const wk_metadata *meta, wk_hparams *hparams,
+                                       wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID};
+    WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.qk_norm = WK_QK_NORM_HEAD;
+    WK_TRY(wk_family_read_windows(meta, hparams, layers,
+                                  (wk_window_rule){.period = 4, .window = 128}));
+    drop_far_positions(hparams, layers);
+    return wk_family_read_experts(meta, hparams, &experts, layers);
+}
+
+static wick_status describe_olmo(const wk_metadata *meta, wk_hparams *hparams,
+                                 wk_layer_spec *layers) {
+    float clamp;
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    WK_TRY(wk_family_read_cap(meta, "attention.clamp_kqv", 0.0, &clamp));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.clamp = clamp;
+    wk_family_interleave_ropes(hparams, layers);
     return WICK_OK;
 }
 
@@ -37,3 +64,7 @@ const wk_family wk_family_olmo2 = {
     .architecture = "olmo2", .norm = WK_NORM_RMS, .describe = describe_olmo2};
 const wk_family wk_family_exaone4 = {
     .architecture = "exaone4", .norm = WK_NORM_RMS, .describe = describe_exaone4};
+const wk_family wk_family_exaone_moe = {
+    .architecture = "exaone-moe", .norm = WK_NORM_RMS, .describe = describe_exaone_moe};
+const wk_family wk_family_olmo = {
+    .architecture = "olmo", .norm = WK_NORM_LAYER_PLAIN, .describe = describe_olmo};

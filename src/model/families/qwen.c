@@ -1,6 +1,7 @@
 /* model/families/qwen.c: Qwen (Bai et al., 2023), Qwen2 and 2.5 (Qwen Team, 2024), which add biases
  * to q, k and v, and Qwen3 (Qwen Team, 2025), which norms the heads of q and k instead; Hunyuan
- * (Tencent, 2025) norms them after the rotation. EXAONE 3 (LG AI Research, 2024) does neither.
+ * (Tencent, 2025) norms them after the rotation. EXAONE 3 (LG AI Research, 2024) and PaddleOCR's
+ * (Baidu, 2025) do neither; Pangu Embedded (Huawei, 2025) is Qwen2.
  * Models that see images, too, differ in the positions of those alone. */
 #include "core/status.h"
 #include "model/families.h"
@@ -62,3 +63,9 @@ const wk_family wk_family_hunyuan_dense = {
     .architecture = "hunyuan-dense", .norm = WK_NORM_RMS, .describe = describe_hunyuan};
 const wk_family wk_family_exaone = {
     .architecture = "exaone", .norm = WK_NORM_RMS, .describe = wk_family_describe_dense};
+const wk_family wk_family_paddleocr = {
+    .architecture = "paddleocr", .norm = WK_NORM_RMS, .describe = wk_family_describe_dense};
+const wk_family wk_family_pangu_embedded = {.architecture = "pangu-embedded",
+                                            .norm = WK_NORM_RMS,
+                                            .biases = WK_BIASES_QKV,
+                                            .describe = wk_family_describe_dense};

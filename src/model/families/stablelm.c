@@ -1,5 +1,5 @@
 /* model/families/stablelm.c: Stable LM 2 (Bellagente et al., 2024). The larger ones are parallel
- * and have a LayerNorm for each head of q and k. */
+ * and have a LayerNorm for each head of q and k. PLaMo (Preferred Networks, 2023) is parallel. */
 #include "core/status.h"
 #include "model/families.h"
 
@@ -19,3 +19,5 @@ const wk_family wk_family_stablelm = {.architecture = "stablelm",
                                       .norm = WK_NORM_LAYER,
                                       .biases = WK_BIASES_NORMS,
                                       .describe = describe};
+const wk_family wk_family_plamo = {
+    .architecture = "plamo", .norm = WK_NORM_RMS, .describe = describe};
