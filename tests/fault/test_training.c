@@ -150,7 +150,7 @@ static void lose_anywhere(run r, uint64_t n_places) {
 
 static uint64_t n_places(void) {
     if (!tests_all()) return 12;
-    return is_sanitized() ? 40 : 200; /* the other 160 take a quarter of an hour */
+    return is_sanitized() ? 40 : 80;
 }
 
 static void test_from_checkpoints(void **state) {

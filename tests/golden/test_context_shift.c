@@ -135,5 +135,5 @@ static void test_fixture(void **state) {
 int main(int argc, char **argv) {
     chosen.strict = true; /* of WebGPU: no operation may fall back */
     if (!parse_device(argc, argv, &chosen)) return 2;
-    return test_some_fixtures("context shift", test_fixture, 3);
+    return test_some_fixtures("context shift", test_fixture, tests_all() ? 1 : 3);
 }

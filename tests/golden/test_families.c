@@ -117,5 +117,6 @@ static void test_fixture(void **state) {
 int main(int argc, char **argv) {
     chosen.strict = true; /* of WebGPU: no operation may fall back */
     if (!parse_device(argc, argv, &chosen)) return 2;
-    return test_each_fixture("families", test_fixture, chosen.backend == WICK_BACKEND_WEBGPU);
+    const bool does_part = chosen.backend == WICK_BACKEND_WEBGPU && !tests_all();
+    return test_some_fixtures("families", test_fixture, does_part ? 6 : 1);
 }

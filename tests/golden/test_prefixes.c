@@ -285,5 +285,5 @@ int main(int argc, char **argv) {
     chosen.strict = true; /* of WebGPU: no operation may fall back */
     if (!parse_device(argc, argv, &chosen)) return 2;
     const bool is_gpu = chosen.backend == WICK_BACKEND_WEBGPU;
-    return test_some_fixtures("prefixes", test_fixture, is_gpu ? 6 : 3);
+    return test_some_fixtures("prefixes", test_fixture, is_gpu ? 6 : tests_all() ? 1 : 3);
 }

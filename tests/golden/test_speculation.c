@@ -95,7 +95,7 @@ static void test_families(void **state) {
     (void)state;
     static const char *const names[] = {"llama",  "gemma3", "deepseek2-v3",
                                         "qwen35", "mamba2", "granite-hybrid"};
-    const uint32_t n_prompts = tests_all() ? 100 : 8;
+    const uint32_t n_prompts = tests_all() ? 40 : 8;
     for (size_t m = 0; m < WK_COUNT(names); m++) {
         char path[1024];
         wick_device *device;
@@ -182,7 +182,7 @@ static void test_choices(void **state) {
         if (desc.math == WICK_MATH_FAST && desc.backend == WICK_BACKEND_WEBGPU) continue;
         wick_model *const model = open_model(path, &desc, &device);
         n_drafted = n_accepted = 0;
-        for (uint32_t p = 0; p < (tests_all() ? 20U : 2U); p++) {
+        for (uint32_t p = 0; p < (tests_all() ? 8U : 2U); p++) {
             uint32_t ids[CONTEXT];
             const uint32_t n = make_prompt(model, p, ids);
             for (size_t k = 0; k < WK_COUNT(kinds); k++) {

@@ -6,7 +6,7 @@ set(pairs dawn_swiftshader dawn_lavapipe wgpu_swiftshader wgpu_lavapipe)
 set(core --without f16,subgroups,dot4,timestamps --default-limits)
 # Where `make test-all` runs the longest tests whole; on other pairs it does as much of them as
 # `make test`. SwiftShader compiles the families of webgpu_dispatches for more than 15 minutes.
-set(whole_op_cases dawn_lavapipe wgpu_swiftshader)
+set(whole_op_cases wgpu_swiftshader)
 set(whole_webgpu_dispatches dawn_lavapipe)
 
 # wick_gpu_test(PROGRAM ON [AS NAME] LABELS label... [ARGUMENTS ...]): ON is a pair, or one with
