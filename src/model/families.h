@@ -144,6 +144,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(exaone4)                                                                                     \
     X(exaone_moe)                                                                                  \
     X(olmo)                                                                                        \
+    X(apertus)                                                                                     \
     X(hunyuan_dense)                                                                               \
     X(olmo2)                                                                                       \
     X(phi2)                                                                                        \

@@ -82,6 +82,7 @@ typedef enum wk_activation {
     WK_ACTIVATION_RELU,
     WK_ACTIVATION_RELU_SQUARED,
     WK_ACTIVATION_SILU_CLAMPED, /* gpt-oss's, of gate and up together */
+    WK_ACTIVATION_XIELU,        /* Apertus's, of an MLP without a gate, see wk_mlp_spec */
 } wk_activation;
 
 #define WK_NO_ROPE UINT32_MAX
@@ -141,6 +142,8 @@ typedef struct wk_mlp_spec {
     bool is_gated;
     bool is_fused; /* rows of up: those of gate, then its own: the file decides */
     wk_activation activation;
+    /* xIELU: slope * x, and above 0 above * x^2, else below * (e^x - 1 - x). */
+    double above, below, slope;
 } wk_mlp_spec;
 
 /* What the router's logits become. */

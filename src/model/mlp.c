@@ -10,7 +10,8 @@ wick_tensor *wk_activate(wk_activation activation, wick_tensor *x) {
     case WK_ACTIVATION_GELU_ERF: return wick_gelu_erf(x);
     case WK_ACTIVATION_RELU: return wick_relu(x);
     case WK_ACTIVATION_RELU_SQUARED: return wick_relu_squared(x);
-    case WK_ACTIVATION_SILU_CLAMPED: break; /* of two operands only */
+    case WK_ACTIVATION_SILU_CLAMPED: /* of two operands only */
+    case WK_ACTIVATION_XIELU: break; /* has numbers of its own */
     }
     return NULL;
 }
@@ -23,8 +24,16 @@ wick_tensor *wk_activate_gated(wk_activation activation, wick_tensor *gate, wick
     case WK_ACTIVATION_RELU: return wick_reglu(gate, up);
     case WK_ACTIVATION_RELU_SQUARED: return wick_mul(wick_relu_squared(gate), up);
     case WK_ACTIVATION_SILU_CLAMPED: return wick_swiglu_clamped(gate, up, 1.702, 7);
+    case WK_ACTIVATION_XIELU: break; /* of one operand only */
     }
     return NULL;
+}
+
+/* Above 0 elu(x) - x is 0. */
+static wick_tensor *xielu(const wk_mlp_spec *spec, wick_tensor *x) {
+    wick_tensor *const curved = wick_add(wick_affine(wick_relu_squared(x), spec->above, 0.0),
+                                         wick_affine(wick_elu(x, 1.0), spec->below, 0.0));
+    return wick_add(curved, wick_affine(x, spec->slope - spec->below, 0.0));
 }
 
 wick_tensor *wk_mlp(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) {
@@ -38,6 +47,8 @@ wick_tensor *wk_mlp(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) 
                               wick_narrow(up, 1, spec->n_ff, spec->n_ff));
     else if (spec->is_gated)
         y = wk_activate_gated(spec->activation, gate, up);
+    else if (spec->activation == WK_ACTIVATION_XIELU)
+        y = xielu(spec, up);
     else
         y = wk_activate(spec->activation, up);
     return wk_project(pass, layer, WK_FFN_DOWN, y);

@@ -420,6 +420,25 @@ static void warm_queries(void **state) {
     expect_refused(&small, "mistral3.attention.temperature_scale");
 }
 
+static void numbers_of_apertus(void **state) {
+    (void)state;
+    static const char *const keys[] = {"xielu.alpha_p", "xielu.alpha_n", "xielu.beta"};
+    description found;
+    small_model small = small_model_of("apertus");
+    for (size_t i = 0; i < WK_COUNT(keys); i++) {
+        expect_refused(&small, keys[i]);
+        small_set_f32(&small, keys[i], 0.0F);
+    }
+    describe_well(&small, &found);
+    assert_true(fabs(found.layers[0].mlp.above - log(2.0)) < 1e-9); /* softplus(0) */
+    assert_true(fabs(found.layers[0].mlp.below - log(2.0)) < 1e-9);
+    drop(&found);
+    small_set_f32(&small, "xielu.beta", (float)INFINITY);
+    expect_refused(&small, "xielu.beta");
+    small_set_u32(&small, "xielu.beta", 1);
+    expect_refused(&small, "xielu.beta");
+}
+
 /* YaRN lengthens by 1 + 0.1 ln 4, of which a multiplier of 1 takes all back. */
 static void yarn_of_mistral3(void **state) {
     (void)state;
@@ -456,6 +475,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(positions_of_windows, begin, end),
         cmocka_unit_test_setup_teardown(norms_of_command_r, begin, end),
         cmocka_unit_test_setup_teardown(warm_queries, begin, end),
+        cmocka_unit_test_setup_teardown(numbers_of_apertus, begin, end),
         cmocka_unit_test_setup_teardown(yarn_of_mistral3, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
