@@ -125,6 +125,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(minimax_m2)                                                                                  \
     X(llama4)                                                                                      \
     X(deepseek2)                                                                                   \
+    X(mistral4)                                                                                    \
     X(deepseek)                                                                                    \
     X(bailingmoe)                                                                                  \
     X(bailingmoe2)                                                                                 \

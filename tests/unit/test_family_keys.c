@@ -420,6 +420,34 @@ static void warm_queries(void **state) {
     expect_refused(&small, "mistral3.attention.temperature_scale");
 }
 
+/* Where queries would get longer is the end of the context. */
+static void end_of_mistral4(void **state) {
+    (void)state;
+    static const struct {
+        const char *key;
+        uint32_t value;
+    } keys[] = {{"attention.key_length_mla", 6}, {"attention.value_length_mla", 4},
+                {"attention.kv_lora_rank", 8},   {"rope.dimension_count", 2},
+                {"attention.head_count_kv", 1},  {"attention.key_length", 10},
+                {"attention.value_length", 8},   {"context_length", 100}};
+    small_model small = small_model_of("mistral4");
+    for (size_t i = 0; i < WK_COUNT(keys); i++) {
+        char key[64];
+        snprintf(key, sizeof key, "mistral4.%s", keys[i].key);
+        small_set_u32(&small, key, keys[i].value);
+    }
+    for (uint32_t length = 99; length <= 101; length++) {
+        description found;
+        small_set_u32(&small, "mistral4.attention.temperature_length", length);
+        small_set_f32(&small, "mistral4.attention.temperature_scale", length == 101 ? 0.0F : 0.1F);
+        describe_well(&small, &found);
+        assert_int_equal(found.hparams.context_length, length < 100 ? 99 : 100);
+        drop(&found);
+    }
+    small_set_u32(&small, "mistral4.attention.temperature_length", 0);
+    expect_refused(&small, "mistral4.attention.temperature_length");
+}
+
 static void numbers_of_apertus(void **state) {
     (void)state;
     static const char *const keys[] = {"xielu.alpha_p", "xielu.alpha_n", "xielu.beta"};
@@ -475,6 +503,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(positions_of_windows, begin, end),
         cmocka_unit_test_setup_teardown(norms_of_command_r, begin, end),
         cmocka_unit_test_setup_teardown(warm_queries, begin, end),
+        cmocka_unit_test_setup_teardown(end_of_mistral4, begin, end),
         cmocka_unit_test_setup_teardown(numbers_of_apertus, begin, end),
         cmocka_unit_test_setup_teardown(yarn_of_mistral3, begin, end),
     };

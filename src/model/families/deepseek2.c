@@ -1,5 +1,5 @@
-/* model/families/deepseek2.c: DeepSeek V2 and V3 and their like (DeepSeek-AI, 2024), of files whose
- * latent attention is stored absorbed. */
+/* model/families/deepseek2.c: DeepSeek V2 and V3 and their like (DeepSeek-AI, 2024), Mistral Large
+ * 3 and Small 4 (Mistral AI, 2025 and 2026), of files whose latent attention is stored absorbed. */
 #include "core/status.h"
 #include "model/families.h"
 #include "model/rope.h"
@@ -56,6 +56,19 @@ static wick_status find_scale(const wk_metadata *meta, const head *of, wk_hparam
     return WICK_OK;
 }
 
+/* Queries of Mistral's models get longer from there on: contexts end there. */
+static wick_status read_temperature(const wk_metadata *meta, wk_hparams *hparams) {
+    const double none = 0.0;
+    const uint32_t original = hparams->rope[0].original_context;
+    double warmth;
+    uint32_t length;
+    WK_TRY(wk_metadata_f64(meta, "attention.temperature_scale", &none, &warmth));
+    WK_TRY(wk_metadata_u32(meta, "attention.temperature_length",
+                           (wk_u32_rule){1, UINT32_MAX, &original}, &length));
+    if (warmth != 0.0 && hparams->context_length > length) hparams->context_length = length;
+    return WICK_OK;
+}
+
 static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
     const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX};
     const uint32_t none = 0;
@@ -70,6 +83,7 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
     WK_TRY(wk_family_read_ff(meta, hparams, layers));
     WK_TRY(wk_rope_add(meta, hparams, &(wk_rope_desc){.head_dim = of.n_rotated}));
     WK_TRY(find_scale(meta, &of, hparams, &scale));
+    WK_TRY(read_temperature(meta, hparams));
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         WK_TRY(check_cache(meta, &of, &layers[i].attention));
         layers[i].mixer = WK_MIXER_LATENT;
@@ -85,3 +99,5 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
 
 const wk_family wk_family_deepseek2 = {
     .architecture = "deepseek2", .norm = WK_NORM_RMS, .describe = describe};
+const wk_family wk_family_mistral4 = {
+    .architecture = "mistral4", .norm = WK_NORM_RMS, .describe = describe};
