@@ -444,6 +444,7 @@ static void end_of_mistral4(void **state) {
         assert_int_equal(found.hparams.context_length, length < 100 ? 99 : 100);
         drop(&found);
     }
+    small_set_f32(&small, "mistral4.attention.temperature_scale", 0.1F);
     small_set_u32(&small, "mistral4.attention.temperature_length", 0);
     expect_refused(&small, "mistral4.attention.temperature_length");
 }

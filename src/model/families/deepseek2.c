@@ -63,9 +63,10 @@ static wick_status read_temperature(const wk_metadata *meta, wk_hparams *hparams
     double warmth;
     uint32_t length;
     WK_TRY(wk_metadata_f64(meta, "attention.temperature_scale", &none, &warmth));
+    if (warmth == 0.0) return WICK_OK;
     WK_TRY(wk_metadata_u32(meta, "attention.temperature_length",
                            (wk_u32_rule){1, UINT32_MAX, &original}, &length));
-    if (warmth != 0.0 && hparams->context_length > length) hparams->context_length = length;
+    if (hparams->context_length > length) hparams->context_length = length;
     return WICK_OK;
 }
 

@@ -2,8 +2,8 @@
  * Mixtral (Jiang et al., 2024), InternLM2 (Cai et al., 2024), XVERSE, ERNIE 4.5 (Baidu, 2025),
  * Arcee's AFM (2025) with squared ReLU, Baichuan (2023), whose larger model has linear biases,
  * SmolLM3, whose every fourth layer knows no positions, Maincoder (2025), which norms heads after
- * the rotation, Ministral 3 (Mistral AI, 2025) and Nemotron Super and
- * Ultra (NVIDIA, 2025), whose layers may lack attention or the MLP. */
+ * the rotation, Ministral 3 (Mistral AI, 2025) and Nemotron Super and Ultra (NVIDIA, 2025), whose
+ * layers may lack attention or the MLP. */
 #include "core/status.h"
 #include "model/families.h"
 
