@@ -184,6 +184,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(lfm2moe)                                                                                     \
     X(mamba)                                                                                       \
     X(mamba2)                                                                                      \
+    X(jamba)                                                                                       \
     X(nemotron_h)                                                                                  \
     X(nemotron_h_moe)                                                                              \
     X(qwen3next)                                                                                   \

@@ -15,10 +15,11 @@ static wick_tensor *add_input(const wk_layer *layer, wick_tensor *y, wick_tensor
     return wick_add(y, wick_mul(x, layer->weight[WK_SSM_D]));
 }
 
-/* Falcon Mamba norms what a step, b and c are made of. */
-static wick_tensor *normed(const wk_pass *pass, uint32_t index, wick_tensor *x) {
+/* Falcon Mamba and Jamba norm what a step, b and c are made of. weight: NULL: there is none. */
+static wick_tensor *normed(const wk_pass *pass, uint32_t index, wick_tensor *x,
+                           wick_tensor *weight) {
     if (!pass->model->layers[index].spec.recurrent.has_norms) return x;
-    return wick_rms_norm(x, NULL, pass->model->hparams.norm_eps);
+    return wick_rms_norm(x, weight, pass->model->hparams.norm_eps);
 }
 
 static wick_tensor *scan_channels(const wk_pass *pass, uint32_t index, wick_tensor *x) {
@@ -28,15 +29,21 @@ static wick_tensor *scan_channels(const wk_pass *pass, uint32_t index, wick_tens
     const int64_t n = spec->n_numbers, rank = spec->step_rank;
     const wick_shape heads = WICK_SHAPE(n_rows, 1, n_channels);
     wick_tensor *const all = wk_project(pass, layer, WK_SSM_X, x);
-    wick_tensor *const step =
-        wk_project(pass, layer, WK_SSM_DT, normed(pass, index, wick_narrow(all, 1, 0, rank)));
-    wick_tensor *const bc =
-        wick_reshape(wick_narrow(all, 1, rank, 2 * n), WICK_SHAPE(n_rows, 2, 1, n));
+    wick_tensor *const step = wk_project(
+        pass, layer, WK_SSM_DT,
+        normed(pass, index, wick_narrow(all, 1, 0, rank), layer->weight[WK_SSM_DT_NORM]));
+    wick_tensor *bc =
+        normed(pass, index,
+               wick_reshape(wick_narrow(all, 1, rank, 2 * n), WICK_SHAPE(n_rows, 2, 1, n)), NULL);
+    if (spec->has_norm_weights) {
+        wick_tensor *const both[] = {layer->weight[WK_SSM_B_NORM], layer->weight[WK_SSM_C_NORM]};
+        bc = wick_mul(bc, wick_reshape(wick_cat(both, 2, 0), WICK_SHAPE(2, 1, n)));
+    }
     const wk_scan_rows rows = {
         .x = wick_reshape(x, heads),
         .step = wick_reshape(wick_softplus(step), heads),
         .gate = wick_unsqueeze(layer->weight[WK_SSM_A], 0),
-        .bc = normed(pass, index, bc),
+        .bc = bc,
     };
     wick_tensor *const y = wk_scan_layer(pass, index, &rows, WK_SCAN_SELECTIVE, 1);
     return add_input(layer, wick_reshape(y, WICK_SHAPE(n_rows, n_channels)), x);

@@ -35,6 +35,7 @@ typedef enum part {
     DELTA_NET,
     SCAN, /* the state space and the delta net */
     CHANNEL_STEPS,
+    STEP_NORMS,
     HEAD_STEPS,
     FUSED_GATES,
     SEPARATE_GATES,
@@ -211,6 +212,7 @@ static bool recurrent_has(const wk_layer_spec *spec, part wanted) {
     case DELTA_NET: return is_delta;
     case SCAN: return is_state_space || is_delta;
     case CHANNEL_STEPS: return has_ranks;
+    case STEP_NORMS: return has_ranks && spec->recurrent.has_norm_weights;
     case HEAD_STEPS: return (is_state_space || is_delta) && !has_ranks;
     case FUSED_GATES: return is_delta && spec->recurrent.is_fused;
     case SEPARATE_GATES: return is_delta && !spec->recurrent.is_fused;
