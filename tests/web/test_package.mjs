@@ -9,6 +9,7 @@ import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync } from "node:zlib";
 import { build } from "../../web/node_modules/esbuild/lib/main.js";
+import { longOnes } from "./fixtures.mjs";
 
 const web = fileURLToPath(new URL("../../web", import.meta.url));
 const read = (path) => readFileSync(new URL(`../../${path}`, import.meta.url));
@@ -120,7 +121,6 @@ import { Wick as StaticCpuWick } from "libwick/cpu/service-worker";
 import { OpenAI } from "libwick/openai";
 export const client = new OpenAI({ fetch });
 import { promptApi, type LanguageModelSession } from "libwick/prompt-api";
-import { longOnes } from "./fixtures.mjs";
 export const create = (wick: Wick): Promise<LanguageModelSession> =>
   promptApi((options) => wick.load("model.gguf", options)).create();
 if (StaticError !== WickError) throw new Error("two of a kind");
