@@ -125,9 +125,13 @@ static void take_call(wk_api_choice *choice, const wick_answer_span *span) {
     wick_exchange *const x = choice->exchange;
     wk_arena scratch;
     wk_arena_init(&scratch, x->heap, 4096);
+    const wk_str text = {span->text, span->size};
     wk_tool_call *calls;
-    if (x->tools && wk_tool_calls_read(&scratch, span->format, (wk_str){span->text, span->size},
-                                       x->tools, &calls)) {
+    const wick_status status =
+        x->tools ? wk_tool_calls_read(&scratch, span->format, text, x->tools, &calls)
+                 : WICK_ERR_FORMAT;
+    choice->calls.failed |= status == WICK_ERR_OUT_OF_MEMORY;
+    if (status == WICK_OK) {
         pass_mark(choice);
         for (; calls && !has_called(choice); calls = calls->next) {
             x->style->call(choice, calls);

@@ -312,7 +312,7 @@ const char *wick_answer_calls(wick_answer *answer, size_t *size) {
     wk_arena scratch;
     wk_strbuf_release(to);
     wk_arena_init(&scratch, &answer->heap, 1024);
-    if (wk_tool_calls_read(&scratch, answer->last.format, text, answer->tools, &calls)) {
+    if (wk_tool_calls_read(&scratch, answer->last.format, text, answer->tools, &calls) == WICK_OK) {
         write_calls(to, calls);
         wk_strbuf_append(to, "", 1);
     }

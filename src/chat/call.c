@@ -540,8 +540,8 @@ static bool read_python_tag(reading *r) {
     return true;
 }
 
-bool wk_tool_calls_read(wk_arena *arena, wick_call_format format, wk_str text, const wk_json *tools,
-                        wk_tool_call **calls) {
+wick_status wk_tool_calls_read(wk_arena *arena, wick_call_format format, wk_str text,
+                               const wk_json *tools, wk_tool_call **calls) {
     static bool (*const readers[])(reading *) = {
         [WICK_CALL_JSON] = read_json,
         [WICK_CALL_HERMES] = read_hermes,
@@ -559,11 +559,14 @@ bool wk_tool_calls_read(wk_arena *arena, wick_call_format format, wk_str text, c
         [WICK_CALL_KEYED] = read_keyed_list,
         [WICK_CALL_FUNCTOOLS] = read_functools,
     };
+    const uint64_t n_refused = arena->heap->n_refused;
     *calls = NULL;
     reading r = {.arena = arena,
                  .tools = tools,
                  .is_bare = format == WICK_CALL_JSON,
                  .left = text,
                  .end = calls};
-    return format != WICK_CALL_NONE && readers[format](&r) && *calls;
+    const bool is_read = format != WICK_CALL_NONE && readers[format](&r) && *calls;
+    if (arena->heap->n_refused > n_refused) return WICK_ERR_OUT_OF_MEMORY;
+    return is_read ? WICK_OK : WICK_ERR_FORMAT;
 }

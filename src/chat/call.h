@@ -16,10 +16,10 @@ struct wk_tool_call {
 
 /* The calls in a span, in arena. tools: an array of functions as the prompt had them, or NULL: what
  * a parameter is where the text does not say its type. WICK_CALL_JSON, which has no tags: each call
- * names one of the tools, if they are known, and has arguments or no other member. False: it is
- * none of them, or a part of one, or memory is short. */
-bool wk_tool_calls_read(wk_arena *arena, wick_call_format format, wk_str text, const wk_json *tools,
-                        wk_tool_call **calls);
+ * names one of the tools, if they are known, and has arguments or no other member. WICK_ERR_FORMAT:
+ * it is none of them, or a part of one; WICK_ERR_OUT_OF_MEMORY. */
+wick_status wk_tool_calls_read(wk_arena *arena, wick_call_format format, wk_str text,
+                               const wk_json *tools, wk_tool_call **calls);
 
 /* The parameters of a tool of this name: its JSON schema. NULL: there is none. */
 const wk_json *wk_tool_find(const wk_json *tools, wk_str name);

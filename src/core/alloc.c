@@ -27,6 +27,7 @@ void wk_heap_init(wk_heap *heap, const wick_allocator *hook) {
 void *wk_alloc(wk_heap *heap, size_t size) {
     if (size == 0) return NULL;
     void *const memory = heap->hook.allocate(heap->hook.user, size);
+    heap->n_refused += !memory;
     if (!memory) return NULL;
     heap->n_allocations++;
     heap->live_bytes += size;

@@ -8,7 +8,8 @@
 
 typedef struct wk_heap {
     wick_allocator hook;
-    uint64_t n_allocations; /* calls of hook.allocate since the heap was made */
+    uint64_t n_allocations; /* calls of hook.allocate since the heap was made, */
+    uint64_t n_refused;     /* and those that gave nothing */
     uint64_t live_bytes, peak_bytes;
 } wk_heap;
 

@@ -50,7 +50,7 @@ static void check(void **state, wick_call_format format, const char *text, const
     place *const p = *state;
     wk_tool_call *calls;
     char got[512] = "";
-    if (wk_tool_calls_read(&p->arena, format, wk_str_of(text), p->tools, &calls))
+    if (wk_tool_calls_read(&p->arena, format, wk_str_of(text), p->tools, &calls) == WICK_OK)
         for (; calls; calls = calls->next) {
             const size_t n = strlen(got);
             snprintf(got + n, sizeof got - n, "%s%.*s %.*s", n > 0 ? ";" : "",
