@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "checked_heap.h"
+
 static const char tools_text[] =
     "[{\"type\":\"function\",\"function\":{\"name\":\"find\",\"parameters\":{\"type\":\"object\","
     "\"properties\":{\"text\":{\"type\":\"string\"},\"n\":{\"type\":\"integer\"},"
@@ -45,11 +47,29 @@ static int tear_down(void **state) {
     return 0;
 }
 
+/* A call for which memory is short is not one that makes no sense. */
+static void check_memory(wick_call_format format, const char *text, const wk_json *tools) {
+    wick_status status = WICK_ERR_OUT_OF_MEMORY;
+    for (uint64_t n = 0; status != WICK_OK; n++) {
+        checked_heap checked;
+        wk_arena arena;
+        wk_tool_call *calls;
+        checked_heap_init(&checked, n);
+        checked.refuses_once = true;
+        wk_arena_init(&arena, &checked.heap, 1);
+        status = wk_tool_calls_read(&arena, format, wk_str_of(text), tools, &calls);
+        assert_int_equal(status, checked.n_refused > 0 ? WICK_ERR_OUT_OF_MEMORY : WICK_OK);
+        wk_arena_release(&arena);
+        assert_true(checked_heap_is_clean(&checked));
+    }
+}
+
 /* "NAME ARGUMENTS" of each call, with ; between them; "": none. */
 static void check(void **state, wick_call_format format, const char *text, const char *expected) {
     place *const p = *state;
     wk_tool_call *calls;
     char got[512] = "";
+    if (expected[0] != '\0') check_memory(format, text, p->tools);
     if (wk_tool_calls_read(&p->arena, format, wk_str_of(text), p->tools, &calls) == WICK_OK)
         for (; calls; calls = calls->next) {
             const size_t n = strlen(got);
