@@ -41,6 +41,13 @@ wick_status wk_runner_check(const wick_model *model, const wk_runner_desc *desc,
     if (desc->context_length > INT32_MAX)
         return wk_fail(err, WICK_ERR_VALUE, "a context of %u tokens: at most %d",
                        desc->context_length, INT32_MAX);
+    const uint32_t most = wk_model_hparams(model->model)->most_context;
+    if (most > 0 && desc->context_length > most)
+        return wk_fail(
+            err, WICK_ERR_UNSUPPORTED,
+            "a context of %u tokens: after %u this model computes otherwise, which is not "
+            "supported",
+            desc->context_length, most);
     return wk_model_check_cache(model->model, desc->cache_dtype, err);
 }
 

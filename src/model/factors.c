@@ -23,6 +23,7 @@ static uint32_t parts_of(const wk_model *model, const wk_weight_place *at) {
     case WK_LATENT_KV_A: return WK_PART_K | WK_PART_V;
     case WK_ATTN_OUTPUT:
     case WK_LATENT_OUTPUT: return WK_PART_O;
+    case WK_ATTN_GATE:
     case WK_SHORTCONV_IN:
     case WK_SSM_IN:
     case WK_DELTA_QKV:

@@ -43,7 +43,8 @@ wick_status wk_family_drop_layers_ahead(const wk_metadata *meta, wk_hparams *hpa
 }
 
 wk_layer_index wk_family_layer(const wk_hparams *hparams, uint32_t layer) {
-    return (wk_layer_index){layer, hparams->n_layers + hparams->n_layers_ahead};
+    const uint32_t n_ahead = hparams->n_layers_ahead;
+    return (wk_layer_index){layer, hparams->n_layers + n_ahead, n_ahead};
 }
 
 void wk_family_default_layers(const wk_hparams *hparams, wk_layer_spec *layers) {
@@ -167,6 +168,11 @@ uint32_t wk_family_table_rows(const wk_metadata *meta, const char *name) {
     const int rank = table->shape.rank;
     const int64_t rows = rank == 2 ? table->shape.extent[0] : rank == 1 ? 1 : 0;
     return rows <= INT32_MAX ? (uint32_t)rows : 0;
+}
+
+void wk_family_end_context(wk_hparams *hparams, uint32_t length) {
+    hparams->most_context = length;
+    if (hparams->context_length > length) hparams->context_length = length;
 }
 
 void wk_family_drop_ropes(wk_hparams *hparams, wk_layer_spec *layers) {

@@ -62,6 +62,8 @@ wick_status wk_family_read_scan(const wk_metadata *meta, wk_recurrent_spec *out)
 
 /* Pairs (2i, 2i + 1) in every layer. */
 void wk_family_interleave_ropes(const wk_hparams *hparams, wk_layer_spec *layers);
+/* Where a family computes otherwise, which is not there. */
+void wk_family_end_context(wk_hparams *hparams, uint32_t length);
 /* No positions at all. */
 void wk_family_drop_ropes(wk_hparams *hparams, wk_layer_spec *layers);
 /* Granite's: multipliers of embedding, residual, scores and logits; ropes, if any, interleaved. */

@@ -26,7 +26,7 @@ typedef struct wk_rope {
     const double *long_frequency;
     uint32_t original_context;
     double magnitude; /* cos and sin are multiplied by it (YaRN), */
-    /* and by 1 + warmth * ln(1 + floor(position / original_context)) (Llama 4). */
+    /* and by 1 + warmth * ln(1 + floor(position / original_context)) (Mistral's models). */
     double warmth;
     bool has_divisors; /* those of the file are this one's */
 } wk_rope;
@@ -48,6 +48,7 @@ enum { WK_BIASES_QKV = 1, WK_BIASES_MATRICES = 2, WK_BIASES_NORMS = 4 };
 typedef struct wk_hparams {
     char architecture[64], name[128];
     uint32_t n_layers, n_embd, n_vocab, context_length;
+    uint32_t most_context;   /* longer ones would be computed otherwise; 0: none would */
     uint32_t n_layers_ahead; /* after n_layers in the file: not used */
     /* The most of any layer; each has its own in its spec. */
     uint32_t n_heads_q, n_heads_kv, head_dim, head_dim_v;

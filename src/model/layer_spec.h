@@ -131,8 +131,8 @@ typedef struct wk_recurrent_spec {
     uint32_t n_groups;           /* of b and c, or query and key, that heads share */
     uint32_t n_numbers;          /* that each of the channels keeps */
     uint32_t step_rank;          /* of each channel's step; 0: a step for each head instead */
-    bool has_norms;              /* RMSNorm of those, of b and of c, */
-    bool has_norm_weights;       /* with weights */
+    bool has_norms;              /* RMSNorm of those, of b and of c */
+    bool has_norm_weights;       /* each of these norms has a weight */
     bool is_tiled;               /* head i is of group i mod n_groups, else neighbours share one */
     bool is_fused;               /* the gates of the delta net are one weight: the file decides */
 } wk_recurrent_spec;

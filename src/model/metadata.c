@@ -114,10 +114,11 @@ static uint64_t array_element(const wick_value *value, uint64_t i) {
 /* Whether the value is an array with one element for each layer. */
 static wick_status check_array(const wk_metadata *meta, const wick_value *value,
                                wk_layer_index at) {
-    if (value->array.count == at.n_layers) return WICK_OK;
+    const uint64_t n = value->array.count;
+    if (n == at.n_layers || n + at.n_ahead == at.n_layers) return WICK_OK;
     return wk_fail(meta->err, WICK_ERR_FORMAT,
                    "the metadata key '%s' has %" PRIu64 " elements for %" PRIu32 " blocks",
-                   value->key.text, value->array.count, at.n_layers);
+                   value->key.text, n, at.n_layers);
 }
 
 wick_status wk_metadata_u32_of_layer(const wk_metadata *meta, const char *suffix, wk_u32_rule rule,

@@ -33,7 +33,7 @@ wick_status wk_metadata_u32(const wk_metadata *meta, const char *suffix, wk_u32_
                             uint32_t *out);
 /* The same of one layer: may be an array of n_layers numbers. */
 typedef struct wk_layer_index {
-    uint32_t layer, n_layers;
+    uint32_t layer, n_layers, n_ahead; /* the last ones may lack in arrays */
 } wk_layer_index;
 wick_status wk_metadata_u32_of_layer(const wk_metadata *meta, const char *suffix, wk_u32_rule rule,
                                      wk_layer_index at, uint32_t *out);

@@ -189,7 +189,7 @@ void wk_rope_rows(const wk_rope *rope, wk_rope_positions at, float *cos_rows, fl
     const double *const frequency = is_long ? rope->long_frequency : rope->frequency;
     for (uint32_t row = 0; row < at.n; row++) {
         double magnitude = rope->magnitude;
-        if (rope->warmth > 0.0)
+        if (rope->warmth > 0.0) /* in whole numbers: the floor */
             magnitude *= 1.0 + rope->warmth * log(1.0 + at.positions[row] / rope->original_context);
         for (uint32_t pair = 0; pair < rope->n_pairs; pair++) {
             const double angle = at.positions[row] * frequency[pair];

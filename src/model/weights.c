@@ -273,10 +273,10 @@ wick_status wk_model_place_weights(wk_model *model, uint32_t stage) {
 }
 
 bool wk_model_has_weights(const wk_model *model, uint32_t stage) {
-    const wk_layer *const layer = &model->layers[model->placement.stages[stage].first];
-    for (int i = 0; i < WK_LAYER_WEIGHT_COUNT; i++) {
-        if (layer->weight[i] != NULL) return true;
-    }
+    const wk_model_stage *const at = &model->placement.stages[stage];
+    for (uint32_t l = at->first; l < at->first + at->count; l++)
+        for (int i = 0; i < WK_LAYER_WEIGHT_COUNT; i++)
+            if (model->layers[l].weight[i] != NULL) return true;
     return false;
 }
 

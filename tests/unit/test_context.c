@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fixture_file.h"
 #include "small_model.h"
@@ -119,11 +120,32 @@ static void test_windows(void **state) {
     assert_true(bytes <= (WINDOW + 512 + 2 * 64) * POSITION_BYTES);
 }
 
+/* Where a family computes otherwise from some token on, no context is longer. */
+static void test_end_of_family(void **state) {
+    (void)state;
+    static gguf_bytes bytes;
+    wick_model *const small = open_small(200, 0, &bytes);
+    wk_hparams *const hparams = (wk_hparams *)(uintptr_t)wk_model_hparams(small->model);
+    hparams->most_context = 100;
+    for (uint32_t length = 99; length <= 101; length++) {
+        wick_session *session = NULL;
+        wick_error error = {.status = WICK_OK};
+        const wick_session_desc desc = {.context_length = length};
+        const wick_status status = wick_session_open(small, &desc, &session, &error);
+        assert_int_equal(status, length <= 100 ? WICK_OK : WICK_ERR_UNSUPPORTED);
+        if (length > 100) assert_non_null(strstr(error.message, "after 100 this model"));
+        wick_session_close(session);
+    }
+    hparams->most_context = 0;
+    wick_model_close(small);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_grows),
         cmocka_unit_test(test_full),
         cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_end_of_family),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

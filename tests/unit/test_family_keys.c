@@ -213,8 +213,11 @@ static void layers_ahead(void **state) {
     assert_int_equal(found.hparams.n_layers, 3);
     assert_int_equal(found.layers[2].mlp.n_ff, SMALL_FF);
     drop(&found);
-    widths->n = 3;
-    expect_refused(&small, "bailingmoe2.feed_forward_length");
+    widths->n = 3; /* without the one ahead */
+    describe_well(&small, &found);
+    drop(&found);
+    for (widths->n = 2; widths->n <= 5; widths->n += 3)
+        expect_refused(&small, "bailingmoe2.feed_forward_length");
     small_set_u32(&small, "bailingmoe2.nextn_predict_layers", 4);
     expect_refused(&small, "bailingmoe2.nextn_predict_layers");
 }
@@ -442,6 +445,7 @@ static void end_of_mistral4(void **state) {
         small_set_f32(&small, "mistral4.attention.temperature_scale", length == 101 ? 0.0F : 0.1F);
         describe_well(&small, &found);
         assert_int_equal(found.hparams.context_length, length < 100 ? 99 : 100);
+        assert_int_equal(found.hparams.most_context, length == 101 ? 0 : length);
         drop(&found);
     }
     small_set_f32(&small, "mistral4.attention.temperature_scale", 0.1F);

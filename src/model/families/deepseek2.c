@@ -59,14 +59,15 @@ static wick_status find_scale(const wk_metadata *meta, const head *of, wk_hparam
 /* Queries of Mistral's models get longer from there on: contexts end there. */
 static wick_status read_temperature(const wk_metadata *meta, wk_hparams *hparams) {
     const double none = 0.0;
-    const uint32_t original = hparams->rope[0].original_context;
+    const uint32_t known = hparams->rope[0].original_context;
+    const uint32_t original = known > 0 ? known : hparams->context_length;
     double warmth;
     uint32_t length;
     WK_TRY(wk_metadata_f64(meta, "attention.temperature_scale", &none, &warmth));
     if (warmth == 0.0) return WICK_OK;
     WK_TRY(wk_metadata_u32(meta, "attention.temperature_length",
                            (wk_u32_rule){1, UINT32_MAX, &original}, &length));
-    if (hparams->context_length > length) hparams->context_length = length;
+    wk_family_end_context(hparams, length);
     return WICK_OK;
 }
 

@@ -79,15 +79,19 @@ static wick_status warm_queries(const wk_metadata *meta, wk_hparams *hparams,
     return WICK_OK;
 }
 
-/* With YaRN the share of the magnitude that the key says is taken back. */
+/* Of YaRN's magnitude the share that the key says is taken back. */
 static wick_status describe_mistral3(const wk_metadata *meta, wk_hparams *hparams,
                                      wk_layer_spec *layers) {
-    const double none = 0.0, one = 1.0;
-    double multiplier, factor;
+    const double one = 1.0;
+    double factor;
+    float multiplier;
+    wk_str type;
     WK_TRY(describe_llama(meta, hparams, layers));
-    WK_TRY(wk_metadata_f64(meta, "rope.scaling.yarn_log_multiplier", &none, &multiplier));
+    WK_TRY(wk_family_read_cap(meta, "rope.scaling.yarn_log_multiplier", 0.0, &multiplier));
     WK_TRY(wk_metadata_f64(meta, "rope.scaling.factor", &one, &factor));
-    hparams->rope[0].magnitude /= 1.0 + 0.1 * multiplier * log(fmax(factor, 1.0));
+    WK_TRY(wk_metadata_string(meta, "rope.scaling.type", &type));
+    if (wk_str_is(type, "yarn"))
+        hparams->rope[0].magnitude /= 1.0 + 0.1 * (double)multiplier * log(fmax(factor, 1.0));
     return warm_queries(meta, hparams, layers);
 }
 

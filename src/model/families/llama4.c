@@ -16,7 +16,7 @@ static wick_status read_chunks(const wk_metadata *meta, wk_hparams *hparams, boo
     WK_TRY(
         wk_metadata_u32(meta, "attention.chunk_size", (wk_u32_rule){1, INT32_MAX, &usual}, &chunk));
     *has_chunks = window > 0;
-    if (*has_chunks && hparams->context_length > chunk) hparams->context_length = chunk;
+    if (*has_chunks) wk_family_end_context(hparams, chunk);
     return WICK_OK;
 }
 

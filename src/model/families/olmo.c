@@ -33,6 +33,7 @@ static void drop_far_positions(const wk_hparams *hparams, wk_layer_spec *layers)
 
 static wick_status describe_exaone4(const wk_metadata *meta, wk_hparams *hparams,
                                     wk_layer_spec *layers) {
+    WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
     WK_TRY(describe(meta, hparams, layers, WK_QK_NORM_HEAD));
     drop_far_positions(hparams, layers);
     return WICK_OK;
@@ -40,7 +41,7 @@ static wick_status describe_exaone4(const wk_metadata *meta, wk_hparams *hparams
 
 static wick_status describe_exaone_moe(const wk_metadata *meta, wk_hparams *hparams,
                                        wk_layer_spec *layers) {
-    const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID};
+    const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID, .n_shared = 1};
     WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.qk_norm = WK_QK_NORM_HEAD;
