@@ -112,10 +112,10 @@ wick_status wk_family_read_heads(const wk_metadata *meta, const wk_hparams *hpar
 }
 
 wick_status wk_family_read_ff(const wk_metadata *meta, const wk_hparams *hparams,
-                              wk_layer_spec *layers) {
+                              wk_layer_spec *layers, uint32_t least) {
     for (uint32_t i = 0; i < hparams->n_layers; i++)
         WK_TRY(wk_metadata_u32_of_layer(meta, "feed_forward_length",
-                                        (wk_u32_rule){1, WK_MAX_CHANNELS, NULL},
+                                        (wk_u32_rule){least, WK_MAX_CHANNELS, NULL},
                                         wk_family_layer(hparams, i), &layers[i].mlp.n_ff));
     return WICK_OK;
 }
@@ -144,7 +144,7 @@ wick_status wk_family_describe_dense(const wk_metadata *meta, wk_hparams *hparam
                                      wk_layer_spec *layers) {
     wk_family_default_layers(hparams, layers);
     WK_TRY(wk_family_read_heads(meta, hparams, layers));
-    WK_TRY(wk_family_read_ff(meta, hparams, layers));
+    WK_TRY(wk_family_read_ff(meta, hparams, layers, 1));
     return wk_rope_add(meta, hparams, &(wk_rope_desc){.head_dim = layers[0].attention.head_dim});
 }
 
@@ -152,6 +152,17 @@ wick_status wk_family_describe_dense(const wk_metadata *meta, wk_hparams *hparam
 
 void wk_family_interleave_ropes(const wk_hparams *hparams, wk_layer_spec *layers) {
     for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.is_rope_interleaved = true;
+}
+
+void wk_family_norm_heads(const wk_hparams *hparams, wk_layer_spec *layers) {
+    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.qk_norm = WK_QK_NORM_HEAD;
+}
+
+wick_status wk_family_read_clamp(const wk_metadata *meta, const wk_hparams *hparams,
+                                 wk_layer_spec *layers) {
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        WK_TRY(wk_family_read_cap(meta, "attention.clamp_kqv", 0.0, &layers[i].attention.clamp));
+    return WICK_OK;
 }
 
 void wk_family_drop_gates(const wk_hparams *hparams, wk_layer_spec *layers,

@@ -27,9 +27,9 @@ void wk_family_default_layers(const wk_hparams *hparams, wk_layer_spec *layers);
 /* heads, their widths and the scale, for each layer of attention; */
 wick_status wk_family_read_heads(const wk_metadata *meta, const wk_hparams *hparams,
                                  wk_layer_spec *layers);
-/* and n_ff. */
+/* and n_ff. least: 0 where a layer may have no MLP, else 1. */
 wick_status wk_family_read_ff(const wk_metadata *meta, const wk_hparams *hparams,
-                              wk_layer_spec *layers);
+                              wk_layer_spec *layers, uint32_t least);
 
 /* family_experts.c: what the file does not say of experts, or not always. */
 typedef struct wk_experts_desc {
@@ -62,6 +62,11 @@ wick_status wk_family_read_scan(const wk_metadata *meta, wk_recurrent_spec *out)
 
 /* Pairs (2i, 2i + 1) in every layer. */
 void wk_family_interleave_ropes(const wk_hparams *hparams, wk_layer_spec *layers);
+/* RMSNorm of each head of q and k, with the same weight. */
+void wk_family_norm_heads(const wk_hparams *hparams, wk_layer_spec *layers);
+/* What q, k and v are kept within, where the file says so. */
+wick_status wk_family_read_clamp(const wk_metadata *meta, const wk_hparams *hparams,
+                                 wk_layer_spec *layers);
 /* Where a family computes otherwise, which is not there. */
 void wk_family_end_context(wk_hparams *hparams, uint32_t length);
 /* No positions at all. */

@@ -24,9 +24,9 @@ static wick_status read_number(const wk_metadata *meta, const char *key, wk_laye
 
 static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    wk_family_norm_heads(hparams, layers);
     wk_family_drop_gates(hparams, layers, WK_ACTIVATION_XIELU);
-    /* Its epsilon, which keeps expm1 from 0 for x next to it, changes nothing that float32 shows.
-     */
+    /* xielu.eps, which keeps expm1 from 0 next to it, changes nothing that float32 shows. */
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         const wk_layer_index at = wk_family_layer(hparams, i);
         wk_mlp_spec *const mlp = &layers[i].mlp;
@@ -37,7 +37,6 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
         mlp->above = softplus(above);
         mlp->below = slope + softplus(below);
         mlp->slope = slope;
-        layers[i].attention.qk_norm = WK_QK_NORM_HEAD;
     }
     return WICK_OK;
 }

@@ -82,7 +82,7 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
                            &q_rank));
     wk_family_default_layers(hparams, layers);
     WK_TRY(wk_family_read_heads(meta, hparams, layers));
-    WK_TRY(wk_family_read_ff(meta, hparams, layers));
+    WK_TRY(wk_family_read_ff(meta, hparams, layers, 1));
     WK_TRY(wk_rope_add(meta, hparams, &(wk_rope_desc){.head_dim = of.n_rotated}));
     WK_TRY(find_scale(meta, &of, hparams, &scale));
     WK_TRY(read_temperature(meta, hparams));

@@ -55,7 +55,7 @@ static wick_status describe_gemma3(const wk_metadata *meta, wk_hparams *hparams,
                                    wk_layer_spec *layers) {
     WK_TRY(describe_normed(meta, hparams, layers, 62));
     WK_TRY(wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 6}));
-    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.qk_norm = WK_QK_NORM_HEAD;
+    wk_family_norm_heads(hparams, layers);
     return wk_family_add_window_rope(meta, hparams, layers, 10000.0);
 }
 

@@ -80,7 +80,7 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
     const uint32_t none = 0;
     wk_family_default_layers(hparams, layers);
     WK_TRY(wk_family_read_heads(meta, hparams, layers));
-    WK_TRY(wk_family_read_ff(meta, hparams, layers));
+    WK_TRY(wk_family_read_ff(meta, hparams, layers, 1));
     WK_TRY(wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 6}));
     WK_TRY(wk_metadata_u32(meta, "embedding_length_per_layer_input",
                            (wk_u32_rule){0, WK_MAX_CHANNELS, &none}, &hparams->n_embd_layer));

@@ -34,8 +34,7 @@ static wick_status describe_mpt(const wk_metadata *meta, wk_hparams *hparams,
     double most;
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     WK_TRY(wk_metadata_f64(meta, "attention.max_alibi_bias", &none, &most));
-    for (uint32_t i = 0; i < hparams->n_layers; i++)
-        WK_TRY(wk_family_read_cap(meta, "attention.clamp_kqv", 0.0, &layers[i].attention.clamp));
+    WK_TRY(wk_family_read_clamp(meta, hparams, layers));
     wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU_ERF);
     wk_family_use_alibi(hparams, layers, (float)most);
     return WICK_OK;

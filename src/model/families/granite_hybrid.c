@@ -11,7 +11,7 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
     WK_TRY(wk_family_find_attention(meta, hparams, layers, WK_MIXER_STATE_SPACE));
     for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].recurrent = recurrent;
     WK_TRY(wk_family_read_heads(meta, hparams, layers));
-    WK_TRY(wk_family_read_ff(meta, hparams, layers));
+    WK_TRY(wk_family_read_ff(meta, hparams, layers, 1));
     WK_TRY(wk_family_add_rope(meta, hparams, layers));
     WK_TRY(wk_family_read_experts(meta, hparams, &experts, layers));
     return wk_family_read_multipliers(meta, hparams, layers);

@@ -14,7 +14,7 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
         layers[i].attention.qk_norm = WK_QK_NORM_HEAD;
     }
     WK_TRY(wk_family_read_heads(meta, hparams, layers));
-    WK_TRY(wk_family_read_ff(meta, hparams, layers));
+    WK_TRY(wk_family_read_ff(meta, hparams, layers, 1));
     return wk_family_add_rope(meta, hparams, layers);
 }
 

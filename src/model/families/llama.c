@@ -49,10 +49,9 @@ static wick_status describe_smollm3(const wk_metadata *meta, wk_hparams *hparams
 static wick_status describe_maincoder(const wk_metadata *meta, wk_hparams *hparams,
                                       wk_layer_spec *layers) {
     WK_TRY(describe_internlm2(meta, hparams, layers));
-    for (uint32_t i = 0; i < hparams->n_layers; i++) {
-        layers[i].attention.qk_norm = WK_QK_NORM_HEAD;
+    wk_family_norm_heads(hparams, layers);
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
         layers[i].attention.is_normed_after_rope = true;
-    }
     return WICK_OK;
 }
 
@@ -99,11 +98,9 @@ static wick_status describe_deci(const wk_metadata *meta, wk_hparams *hparams,
                                  wk_layer_spec *layers) {
     wk_family_default_layers(hparams, layers);
     WK_TRY(wk_family_find_attention(meta, hparams, layers, WK_MIXER_NONE));
+    WK_TRY(wk_family_read_ff(meta, hparams, layers, 0));
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         wk_layer_spec *const layer = &layers[i];
-        WK_TRY(wk_metadata_u32_of_layer(meta, "feed_forward_length",
-                                        (wk_u32_rule){0, WK_MAX_CHANNELS, NULL},
-                                        wk_family_layer(hparams, i), &layer->mlp.n_ff));
         if (layer->mixer == WK_MIXER_NONE) layer->norms[WK_MIXER_INPUT] = WK_NO_LAYER_WEIGHT;
         if (layer->mlp.n_ff > 0) continue;
         layer->channels = WK_CHANNELS_NONE;

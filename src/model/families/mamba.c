@@ -82,7 +82,7 @@ static wick_status describe_jamba(const wk_metadata *meta, wk_hparams *hparams,
     wk_family_default_layers(hparams, layers);
     WK_TRY(wk_family_find_attention(meta, hparams, layers, WK_MIXER_STATE_SPACE));
     WK_TRY(wk_family_read_heads(meta, hparams, layers));
-    WK_TRY(wk_family_read_ff(meta, hparams, layers));
+    WK_TRY(wk_family_read_ff(meta, hparams, layers, 1));
     WK_TRY(wk_family_read_experts(meta, hparams, &experts, layers));
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         layers[i].recurrent = spec;

@@ -18,7 +18,7 @@ static wick_status describe_like_llama(const wk_metadata *meta, wk_hparams *hpar
 static wick_status describe_like_qwen3(const wk_metadata *meta, wk_hparams *hparams,
                                        const wk_experts_desc *experts, wk_layer_spec *layers) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
-    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.qk_norm = WK_QK_NORM_HEAD;
+    wk_family_norm_heads(hparams, layers);
     return wk_family_read_experts(meta, hparams, experts, layers);
 }
 
@@ -83,13 +83,10 @@ static wick_status describe_glm(const wk_metadata *meta, wk_hparams *hparams,
 static wick_status describe_dbrx(const wk_metadata *meta, wk_hparams *hparams,
                                  wk_layer_spec *layers) {
     const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX, .is_normalized = true};
-    float clamp;
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
-    WK_TRY(wk_family_read_cap(meta, "attention.clamp_kqv", 0.0, &clamp));
-    for (uint32_t i = 0; i < hparams->n_layers; i++) {
-        layers[i].attention.clamp = clamp;
+    WK_TRY(wk_family_read_clamp(meta, hparams, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
         layers[i].norms[WK_CHANNELS_INPUT] = WK_ATTN_OUTPUT_NORM;
-    }
     return wk_family_read_experts(meta, hparams, &experts, layers);
 }
 

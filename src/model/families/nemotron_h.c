@@ -1,6 +1,5 @@
 /* model/families/nemotron_h.c: Nemotron-H (NVIDIA, 2025): each block is one of Mamba 2, attention
- * without positions, and an MLP of squared ReLU; Nemotron 3 Nano (2025) has experts instead of it.
- */
+ * without positions, and an MLP of squared ReLU, instead of which Nemotron 3 Nano has experts. */
 #include "core/status.h"
 #include "model/families.h"
 
@@ -9,11 +8,9 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
     WK_TRY(wk_family_read_scan(meta, &recurrent));
     wk_family_default_layers(hparams, layers);
     WK_TRY(wk_family_find_attention(meta, hparams, layers, WK_MIXER_STATE_SPACE));
+    WK_TRY(wk_family_read_ff(meta, hparams, layers, 0));
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         wk_layer_spec *const layer = &layers[i];
-        WK_TRY(wk_metadata_u32_of_layer(meta, "feed_forward_length",
-                                        (wk_u32_rule){0, WK_MAX_CHANNELS, NULL},
-                                        wk_family_layer(hparams, i), &layer->mlp.n_ff));
         const bool is_mlp = layer->mlp.n_ff > 0;
         layer->norms[WK_MIXER_INPUT] = is_mlp ? WK_NO_LAYER_WEIGHT : WK_ATTN_NORM;
         layer->norms[WK_CHANNELS_INPUT] = is_mlp ? WK_ATTN_NORM : WK_NO_LAYER_WEIGHT;

@@ -44,7 +44,7 @@ static wick_status describe_exaone_moe(const wk_metadata *meta, wk_hparams *hpar
     const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID, .n_shared = 1};
     WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
-    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.qk_norm = WK_QK_NORM_HEAD;
+    wk_family_norm_heads(hparams, layers);
     WK_TRY(wk_family_read_windows(meta, hparams, layers,
                                   (wk_window_rule){.period = 4, .window = 128}));
     drop_far_positions(hparams, layers);
@@ -53,10 +53,8 @@ static wick_status describe_exaone_moe(const wk_metadata *meta, wk_hparams *hpar
 
 static wick_status describe_olmo(const wk_metadata *meta, wk_hparams *hparams,
                                  wk_layer_spec *layers) {
-    float clamp;
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
-    WK_TRY(wk_family_read_cap(meta, "attention.clamp_kqv", 0.0, &clamp));
-    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.clamp = clamp;
+    WK_TRY(wk_family_read_clamp(meta, hparams, layers));
     wk_family_interleave_ropes(hparams, layers);
     return WICK_OK;
 }

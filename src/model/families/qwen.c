@@ -26,7 +26,7 @@ static wick_status describe_seed(const wk_metadata *meta, wk_hparams *hparams,
 static wick_status describe_qwen3(const wk_metadata *meta, wk_hparams *hparams,
                                   wk_layer_spec *layers) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
-    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.qk_norm = WK_QK_NORM_HEAD;
+    wk_family_norm_heads(hparams, layers);
     return WICK_OK;
 }
 

@@ -56,7 +56,7 @@ static wick_status describe_hybrid(const wk_metadata *meta, wk_hparams *hparams,
 static wick_status describe_qwen35(const wk_metadata *meta, wk_hparams *hparams,
                                    wk_layer_spec *layers) {
     WK_TRY(describe_hybrid(meta, hparams, layers, true));
-    return wk_family_read_ff(meta, hparams, layers);
+    return wk_family_read_ff(meta, hparams, layers, 1);
 }
 
 static wick_status describe_experts(const wk_metadata *meta, wk_hparams *hparams,

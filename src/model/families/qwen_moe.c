@@ -14,7 +14,7 @@ static wick_status describe_qwen3moe(const wk_metadata *meta, wk_hparams *hparam
                                      wk_layer_spec *layers) {
     const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX, .is_normalized = true};
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
-    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.qk_norm = WK_QK_NORM_HEAD;
+    wk_family_norm_heads(hparams, layers);
     return wk_family_read_experts(meta, hparams, &experts, layers);
 }
 
