@@ -106,19 +106,21 @@ class Terminal:
         return self.status()
 
     def status(self):
+        """The exit status; rest is what was still written, all of it."""
         end = time.monotonic() + TIMEOUT
         self.rest = b""
-        while time.monotonic() < end:
-            try:
-                select.select([self.terminal], [], [], 0.1)
-                self.rest += os.read(self.terminal, 4096)
-            except OSError:
-                pass
-            process, status = os.waitpid(self.process, os.WNOHANG)
-            if process:
-                self.last_mode = self.mode()
-                os.close(self.terminal)
-                return os.waitstatus_to_exitcode(status)
+        process = 0
+        while not process and time.monotonic() < end:
+            process, status = os.waitpid(self.process, os.WNOHANG)  # before the last reading
+            while select.select([self.terminal], [], [], 0 if process else 0.1)[0]:
+                try:
+                    self.rest += os.read(self.terminal, 4096)
+                except OSError:  # the other side is closed
+                    break
+        if process:
+            self.last_mode = self.mode()
+            os.close(self.terminal)
+            return os.waitstatus_to_exitcode(status)
         os.kill(self.process, signal.SIGKILL)
         raise AssertionError("it did not end")
 
