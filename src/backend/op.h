@@ -413,9 +413,13 @@ typedef enum wk_opcode {
     WK_OPS_GATED,         /* LINEAR; GATED of the halves of its columns */
     WK_OPS_ADD_NORM,      /* BINARY, a sum; RMS_NORM of it */
     WK_OPS_NORM_ADD_NORM, /* RMS_NORM; a sum with that; RMS_NORM of the sum */
+    WK_OPS_MIX_ADD_NORM,  /* MATMUL, a sum by weights of rows for each row; then as WK_OPS_ADD_NORM
+                           */
+    WK_OPS_ROUTE,         /* as WK_OPS_ADD_NORM; LINEAR of the norm; then as WK_OPS_TOP_K_SOFTMAX */
     WK_OPS_HEADS,         /* ROPE_TABLE of queries, of keys; KV_APPEND of these keys */
     WK_OPS_NORMED_HEADS,  /* RMS_NORM of queries, of keys; then the same of the results */
     WK_OPS_CONV_SILU,     /* CAUSAL_CONV; UNARY, a SiLU, of it */
+    WK_OPS_SCAN_GATED,    /* SCAN; its x times something; the sum of both; GATED, which it gates */
     WK_OPS_TOP_K_SOFTMAX, /* TOP_K; SOFTMAX of its values */
     /* LINEAR_EXPERTS twice, of the same rows and ids, by matrices of one buffer; GATED of both. */
     WK_OPS_EXPERTS_GATED,
@@ -429,8 +433,11 @@ static inline size_t wk_opcode_ops(wk_opcode code) {
     case WK_OPS_CONV_SILU:
     case WK_OPS_TOP_K_SOFTMAX: return 2;
     case WK_OPS_NORM_ADD_NORM:
+    case WK_OPS_MIX_ADD_NORM:
     case WK_OPS_HEADS:
     case WK_OPS_EXPERTS_GATED: return 3;
+    case WK_OPS_SCAN_GATED: return 4;
+    case WK_OPS_ROUTE:
     case WK_OPS_NORMED_HEADS: return 5;
     default: return 1;
     }

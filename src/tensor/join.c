@@ -9,6 +9,7 @@
  * Ops in a row (WK_OPS_*): they become neighbours, and the device computes them by one kernel. */
 #include "tensor/record.h"
 
+#include "core/compiler.h"
 #include "core/dtype.h"
 
 #include <assert.h>
@@ -260,14 +261,22 @@ static size_t follow(wk_plan *plan, size_t i, int source, wk_opcode code, size_t
     return of;
 }
 
-/* Op i after the op that makes its first operand, if a kernel takes both. */
-static void find_pair(wk_plan *plan, size_t i, wk_opcode code, wk_opcode both,
-                      wick_tensor *const *outputs, size_t n_outputs) {
-    const size_t of = follow(plan, i, 0, code, 1, outputs, n_outputs);
-    if (of != i) (void)join_row(plan, both, of);
+/* The convolution of which op i is a function. */
+static void find_convolution(wk_plan *plan, size_t i, wick_tensor *const *outputs,
+                             size_t n_outputs) {
+    const size_t of = follow(plan, i, 0, WK_OP_CAUSAL_CONV, 1, outputs, n_outputs);
+    if (of != i) (void)join_row(plan, WK_OPS_CONV_SILU, of);
 }
 
-/* The product of which op i, GATED, has both halves, or both products of experts. */
+/* What op i, GATED, gates: a scan and what is added to it, which come directly before. */
+static void find_scan(wk_plan *plan, size_t i, wick_tensor *const *outputs, size_t n_outputs) {
+    if (i < 3 || plan->ops[i - 3].code != WK_OP_SCAN) return;
+    for (size_t k = i - 3; k < i; k++)
+        if (!is_alone(plan, k) || !is_for_one(plan, k, 1, outputs, n_outputs)) return;
+    (void)join_row(plan, WK_OPS_SCAN_GATED, i - 3);
+}
+
+/* The product of which op i, GATED, has both halves, or both products of experts, or a scan. */
 static void find_gated(wk_plan *plan, size_t i, wick_tensor *const *outputs, size_t n_outputs) {
     size_t of = follow(plan, i, 0, WK_OP_LINEAR, 2, outputs, n_outputs);
     if (of != i) {
@@ -275,7 +284,10 @@ static void find_gated(wk_plan *plan, size_t i, wick_tensor *const *outputs, siz
         return;
     }
     const size_t up = follow(plan, i, 1, WK_OP_LINEAR_EXPERTS, 1, outputs, n_outputs);
-    if (up == i) return;
+    if (up == i) {
+        find_scan(plan, i, outputs, n_outputs);
+        return;
+    }
     of = producer_of(plan, wk_src(&plan->ops[up + 1], 0)->buf, WK_OP_LINEAR_EXPERTS, up);
     if (of == up || !is_for_one(plan, of, 1, outputs, n_outputs) || !may_move(plan, up, of)) return;
     move_after(plan, up, of);
@@ -297,13 +309,27 @@ static void find_norm(wk_plan *plan, size_t i, wick_tensor *const *outputs, size
         of++;
     if (of == plan->n_ops || of - i == WINDOW || !may_move(plan, of, i)) return;
     move_after(plan, of, i);
-    const size_t post = follow(plan, i, 1, WK_OP_RMS_NORM, 1, outputs, n_outputs);
-    if (post != i && may_move(plan, i + 1, post + 1)) {
-        move_after(plan, i + 1, post + 1);
-        if (join_row(plan, WK_OPS_NORM_ADD_NORM, post)) return;
-        i = post + 1;
+    static const wk_opcode terms[][2] = {{WK_OP_RMS_NORM, WK_OPS_NORM_ADD_NORM},
+                                         {WK_OP_MATMUL, WK_OPS_MIX_ADD_NORM}};
+    for (size_t t = 0; t < WK_COUNT(terms) && is_sum(&plan->ops[i]); t++) {
+        const size_t term = follow(plan, i, 1, terms[t][0], 1, outputs, n_outputs);
+        if (term == i || !may_move(plan, i + 1, term + 1)) continue;
+        move_after(plan, i + 1, term + 1);
+        if (join_row(plan, terms[t][1], term)) return;
+        i = term + 1;
     }
     if (is_sum(&plan->ops[i])) (void)join_row(plan, WK_OPS_ADD_NORM, i);
+}
+
+/* The softmax of op i, of the largest elements of something; with the sum and the norm before it,
+ * where that is a router's product. */
+static void find_choice(wk_plan *plan, size_t i, wick_tensor *const *outputs, size_t n_outputs) {
+    const size_t of = follow(plan, i, 0, WK_OP_TOP_K, 1, outputs, n_outputs);
+    if (of == i) return;
+    (void)join_row(plan, WK_OPS_TOP_K_SOFTMAX, of);
+    if (of >= 3 && plan->kernels[of - 3] && plan->kernels[of - 3]->code == WK_OPS_ADD_NORM &&
+        is_alone(plan, of - 1) && is_for_one(plan, of - 1, 1, outputs, n_outputs))
+        (void)join_row(plan, WK_OPS_ROUTE, of - 3);
 }
 
 /* Whether an op may be computed directly before one after it, and moves it there. */
@@ -372,10 +398,8 @@ static void find_rows(wk_plan *plan, wick_tensor *const *outputs, size_t n_outpu
     for (size_t i = 0; i < plan->n_ops; i++) {
         if (!is_alone(plan, i)) continue;
         if (plan->ops[i].code == WK_OP_GATED) find_gated(plan, i, outputs, n_outputs);
-        if (plan->ops[i].code == WK_OP_UNARY)
-            find_pair(plan, i, WK_OP_CAUSAL_CONV, WK_OPS_CONV_SILU, outputs, n_outputs);
-        if (plan->ops[i].code == WK_OP_SOFTMAX)
-            find_pair(plan, i, WK_OP_TOP_K, WK_OPS_TOP_K_SOFTMAX, outputs, n_outputs);
+        if (plan->ops[i].code == WK_OP_UNARY) find_convolution(plan, i, outputs, n_outputs);
+        if (plan->ops[i].code == WK_OP_SOFTMAX) find_choice(plan, i, outputs, n_outputs);
         if (is_sum(&plan->ops[i])) find_norm(plan, i, outputs, n_outputs);
         if (plan->ops[i].code == WK_OP_KV_APPEND) find_heads(plan, i, outputs, n_outputs);
     }

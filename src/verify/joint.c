@@ -63,15 +63,17 @@ static void fill_blocks(graph *g, unsigned char *blocks, int64_t n) {
     }
 }
 
-/* Rows of q8_0 in the layout that the device wants, side by side with those of neighbour. */
-static wick_tensor *weight(graph *g, wick_shape shape, const wick_tensor *neighbour, int n_beside) {
-    enum { MOST_ELEMENTS = 1 << 15 };
+/* Rows of q8_0 or f32 in the layout that the device wants, side by side with those of neighbour. */
+static wick_tensor *weight_of(graph *g, wick_dtype dtype, wick_shape shape,
+                              const wick_tensor *neighbour, int n_beside) {
+    enum { MOST_ELEMENTS = 1 << 16 };
     wick_device *const device = g->device;
     int64_t n;
     if (!wk_shape_count(&shape, &n) || n > MOST_ELEMENTS) return NULL;
-    const size_t size = (size_t)(n / BLOCK * Q8_0_BYTES);
-    const uint64_t room = wk_weight_bytes(device, WICK_Q8_0, &shape, WK_USE_LINEAR);
-    const wk_weight_desc desc = {.dtype = WICK_Q8_0,
+    const size_t size =
+        (size_t)(dtype == WICK_F32 ? n * (int64_t)sizeof(float) : n / BLOCK * Q8_0_BYTES);
+    const uint64_t room = wk_weight_bytes(device, dtype, &shape, WK_USE_LINEAR);
+    const wk_weight_desc desc = {.dtype = dtype,
                                  .shape = shape,
                                  .uses = WK_USE_LINEAR,
                                  .neighbour = neighbour,
@@ -79,15 +81,22 @@ static wick_tensor *weight(graph *g, wick_shape shape, const wick_tensor *neighb
                                  .begin = neighbour ? room : 0};
     wk_weight_store none = {.device = device};
     bool in_place;
-    unsigned char *const blocks = wk_alloc(&device->heap, size);
+    void *const blocks = wk_alloc(&device->heap, size);
     wick_tensor *const w = blocks ? wk_weight_new(device, &desc, &none, &in_place) : NULL;
     if (w) {
-        fill_blocks(g, blocks, n / BLOCK);
+        if (dtype == WICK_F32)
+            fill(g, blocks, n);
+        else
+            fill_blocks(g, blocks, n / BLOCK);
         (void)wk_weight_upload(w, 0, n / shape.extent[shape.rank - 1], blocks);
     }
     wk_free(&device->heap, blocks, size);
     if (w) g->weights[g->n_weights++] = w;
     return w;
+}
+
+static wick_tensor *weight(graph *g, wick_shape shape, const wick_tensor *neighbour, int n_beside) {
+    return weight_of(g, WICK_Q8_0, shape, neighbour, n_beside);
 }
 
 static wick_tensor *words(graph *g, wick_shape shape, const uint32_t *values) {
@@ -163,20 +172,50 @@ static void make_norms(graph *g, inputs *in) {
     in->of[4] = weight(g, WICK_SHAPE(PANEL, n), NULL, 1);
 }
 
-static void run_add_norm(graph *g, const inputs *in) {
-    wick_tensor *const sum = wick_add(in->of[0], in->of[1]);
+/* The norm of a sum with x: the norm. */
+static wick_tensor *add_and_norm(graph *g, const inputs *in, wick_tensor *x) {
+    wick_tensor *const sum = wick_add(in->of[0], x);
     wick_tensor *const y = wick_rms_norm(sum, in->of[2], 1e-5);
     give(g, sum);
     give(g, y);
-    give(g, wick_linear(y, in->of[4], NULL));
+    return y;
+}
+
+static void run_add_norm(graph *g, const inputs *in) {
+    give(g, wick_linear(add_and_norm(g, in, in->of[1]), in->of[4], NULL));
 }
 
 static void run_norm_add_norm(graph *g, const inputs *in) {
-    wick_tensor *const sum = wick_add(in->of[0], wick_rms_norm(in->of[1], in->of[3], 1e-6));
-    wick_tensor *const y = wick_rms_norm(sum, in->of[2], 1e-5);
-    give(g, sum);
-    give(g, y);
-    give(g, wick_linear(y, in->of[4], NULL));
+    wick_tensor *const x = wick_rms_norm(in->of[1], in->of[3], 1e-6);
+    give(g, wick_linear(add_and_norm(g, in, x), in->of[4], NULL));
+}
+
+static void make_mix(graph *g, inputs *in) {
+    make_norms(g, in);
+    const int64_t n = in->of[0] ? wick_tensor_shape(in->of[0]).extent[1] : 1, k = one_of(g, 9);
+    in->of[1] = floats(g, WICK_SHAPE(in->rows, k));
+    in->of[3] = floats(g, WICK_SHAPE(in->rows, k, n));
+}
+
+static void run_mix_add_norm(graph *g, const inputs *in) {
+    wick_tensor *const x = wick_squeeze(wick_matmul(wick_unsqueeze(in->of[1], 1), in->of[3]), 1);
+    give(g, wick_linear(add_and_norm(g, in, x), in->of[4], NULL));
+}
+
+static void make_route(graph *g, inputs *in) {
+    make_norms(g, in);
+    const int64_t n = in->of[0] ? wick_tensor_shape(in->of[0]).extent[1] : 1;
+    const int64_t experts = 3 + one_of(g, 40);
+    in->of[5] = weight_of(g, WICK_F32, WICK_SHAPE(experts, n), NULL, 1);
+    in->of[6] = in->fn % 2 ? floats(g, WICK_SHAPE(experts)) : NULL;
+}
+
+static void run_route(graph *g, const inputs *in) {
+    wick_tensor *const y = add_and_norm(g, in, in->of[1]);
+    wick_tensor *const logits = wick_linear(y, in->of[5], in->of[6]);
+    wick_tensor *ids = NULL;
+    give(g, wick_softmax(wick_top_k(logits, 1 + (int64_t)in->fn, 1, &ids), 1));
+    give(g, ids);
 }
 
 /* Operands of one kind are parts of one tensor: a kernel has few bindings. */
@@ -228,6 +267,31 @@ static void run_conv(graph *g, const inputs *in) {
     give(g, in->of[3]);
 }
 
+/* A scan of one head as Mamba has it, or of several as Mamba 2 has. */
+static void make_scan(graph *g, inputs *in) {
+    const int64_t heads = in->fn % 2 ? one_of(g, 3) : 1, dim = one_of(g, 40), n = one_of(g, 40);
+    const int64_t rows = in->rows;
+    wick_tensor *const all = floats(g, WICK_SHAPE(rows, 2, heads, dim));
+    in->of[0] = wick_squeeze(wick_narrow(all, 1, 0, 1), 1);
+    in->of[1] = wick_squeeze(wick_narrow(all, 1, 1, 1), 1);
+    const int64_t own = in->fn % 2 ? 1 : dim; /* or of all channels of a head */
+    in->of[2] = wick_expand(floats(g, WICK_SHAPE(rows, heads, own)), WICK_SHAPE(rows, heads, dim));
+    in->of[3] =
+        wick_expand(floats(g, WICK_SHAPE(heads, own, own == 1 ? 1 : n)), WICK_SHAPE(heads, dim, n));
+    in->of[4] = floats(g, WICK_SHAPE(rows, 2, 1, n));
+    in->of[5] = floats(g, WICK_SHAPE(1, heads, n, dim));
+    in->of[6] = batch_of(g, rows);
+    in->of[7] = floats(g, WICK_SHAPE(heads, own));
+}
+
+static void run_scan(graph *g, const inputs *in) {
+    const wk_params params = {.scan = {.scale = 1, .batch = layout_of(in->rows)}};
+    const wk_scan_inputs rows = {in->of[0], in->of[2], in->of[3], in->of[4]};
+    wick_tensor *const y = wk_scan(&rows, in->of[5], in->of[6], &params);
+    give(g, gated(in, in->of[1], wick_add(y, wick_mul(in->of[0], in->of[7]))));
+    give(g, in->of[5]);
+}
+
 static void make_router(graph *g, inputs *in) {
     in->of[0] = floats(g, WICK_SHAPE(in->rows, 16 + one_of(g, 200)));
 }
@@ -264,9 +328,12 @@ static const struct {
     {WK_OPS_GATED, make_gated, run_gated},
     {WK_OPS_ADD_NORM, make_norms, run_add_norm},
     {WK_OPS_NORM_ADD_NORM, make_norms, run_norm_add_norm},
+    {WK_OPS_MIX_ADD_NORM, make_mix, run_mix_add_norm},
+    {WK_OPS_ROUTE, make_route, run_route},
     {WK_OPS_HEADS, make_heads, run_heads},
     {WK_OPS_NORMED_HEADS, make_heads, run_normed_heads},
     {WK_OPS_CONV_SILU, make_conv, run_conv},
+    {WK_OPS_SCAN_GATED, make_scan, run_scan},
     {WK_OPS_TOP_K_SOFTMAX, make_router, run_router},
     {WK_OPS_EXPERTS_GATED, make_experts, run_experts},
 };

@@ -53,11 +53,11 @@ static wick_status find_block(wk_encoder *e, const wk_view *view, wk_block **blo
 }
 
 /* Blocks are bound whole, so that the same bind groups serve again; those in one block share a
- * slot. WK_MAX_BINDINGS: there is none left. */
-static uint32_t join_slot(wk_dispatch *d, wk_block *block) {
+ * slot. most: there is none left. */
+static uint32_t join_slot(wk_dispatch *d, wk_block *block, uint32_t most) {
     uint32_t s = 0;
     while (s < d->program.n_slots && d->windows[s].block != block) s++;
-    if (s == d->program.n_slots && s < WK_MAX_BINDINGS) {
+    if (s == d->program.n_slots && s < most) {
         d->windows[s] = (wk_window){.block = block, .size = block->size};
         d->program.n_slots++;
     }
@@ -65,6 +65,8 @@ static uint32_t join_slot(wk_dispatch *d, wk_block *block) {
 }
 
 wick_status wk_dispatch_place(wk_encoder *e, wk_dispatch *d) {
+    const uint32_t has = e->dev->adapter.limits.storage_bindings;
+    const uint32_t most = has < WK_MAX_BINDINGS ? has : WK_MAX_BINDINGS;
     d->program.n_slots = 0;
     for (int i = 0; i < WK_PROGRAM_OPERANDS; i++) {
         wk_program_operand *const o = &d->program.operands[i];
@@ -72,8 +74,8 @@ wick_status wk_dispatch_place(wk_encoder *e, wk_dispatch *d) {
         wk_block *block;
         uint64_t at;
         WK_TRY(find_block(e, &d->views[i], &block, &at));
-        const uint32_t slot = join_slot(d, block);
-        if (slot == WK_MAX_BINDINGS) return wk_encoder_refuse(e, "too many buffers for a dispatch");
+        const uint32_t slot = join_slot(d, block, most);
+        if (slot == most) return wk_encoder_refuse(e, "too many buffers for a dispatch");
         o->slot = (uint8_t)slot;
         assert(at % unit_of(o) == 0 && at / unit_of(o) <= UINT32_MAX);
         d->first[i] = (uint32_t)(at / unit_of(o));

@@ -39,11 +39,12 @@ static bool writes_over(const wk_op *op, const wk_view *x) {
     return false;
 }
 
-/* Whether a product of what ops[i] makes last follows, by a kernel that takes integers. */
+/* Whether a product of the last norm of what begins with ops[i] follows, by a kernel that takes
+ * integers. */
 static bool is_multiplied(const wk_op *ops, const wk_kernel *const *kernels, size_t n, size_t i) {
     enum { WINDOW = 24 };
     const size_t end = i + wk_opcode_ops(kernels[i]->code);
-    const wk_view *const y = wk_dst(&ops[end - 1], 0);
+    const wk_view *const y = wk_dst(&ops[kernels[i]->code == WK_OPS_ROUTE ? i + 1 : end - 1], 0);
     for (size_t k = end; k < n && k - end < WINDOW; k++) {
         if (kernels[k] && as_webgpu(kernels[k])->takes_integers) {
             const wk_view x = wk_linear_rows(&ops[k]);

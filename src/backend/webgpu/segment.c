@@ -421,6 +421,7 @@ static wick_status encode_joint(const work *w, const wk_op *ops) {
         const wk_cost none = {0};
         const wick_status status = encode_one(w, ops, &none, estimate);
         if (status != WICK_ERR_UNSUPPORTED) return status;
+        *w->err = (wick_error){0}; /* of too many buffers, say */
     }
     for (size_t i = 0; i < n; i++) {
         work one = *w;

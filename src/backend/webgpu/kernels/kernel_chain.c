@@ -103,7 +103,7 @@ static bool accepts_reduced(const wk_op *op) {
     const wk_chain_step *const end = &op->p.chain.step[op->p.chain.n_steps - 1];
     for (int s = 0; s < op->n_src; s++)
         if (!wk_view_is_dense(wk_src(op, s)) && !has_one_element(wk_src(op, s))) return false;
-    return op->n_src <= WK_MAX_BINDINGS - WK_ROWS_SOURCE && end->fn != WK_REDUCE_VAR &&
+    return op->n_src <= WK_CORE_BINDINGS - WK_ROWS_SOURCE && end->fn != WK_REDUCE_VAR &&
            wk_rows_are_countable(wk_src(op, 0)) && is_narrow(dtype_of(op, end->in[0])) &&
            end->in[0] + 2 == op->n_src + op->p.chain.n_steps;
 }

@@ -105,7 +105,7 @@ static bool accepts(const wk_op *ops, bool has_norm) {
            h.view[K_CACHE].dtype == h.view[V_CACHE].dtype &&
            h.view[Q].extent[0] == h.view[V].extent[0] &&
            h.view[K].extent[1] == h.view[V].extent[1] && h.view[Q].extent[2] <= MOST_ROOM &&
-           h.view[V].extent[2] <= MOST_ROOM && count_bindings(&h) <= WK_MAX_BINDINGS;
+           h.view[V].extent[2] <= MOST_ROOM && count_bindings(&h) <= WK_CORE_BINDINGS;
 }
 
 static bool accepts_plain(const wk_op *ops) { return accepts(ops, false); }

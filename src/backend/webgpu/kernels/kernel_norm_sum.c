@@ -1,11 +1,14 @@
 /* backend/webgpu/kernels/kernel_norm_sum.c: norms of rows as integers, too, and a sum of rows and
- * its norm as one dispatch, with or without a norm of the second summand. The bits are those of the
- * ops one by one. */
+ * its norm as one dispatch, alone, with a norm or a weighted sum that the second summand is, or
+ * with the choice of experts by a router that follows. The bits are those of the ops one by one. */
 #include "backend/webgpu/kernels/norm_sum.h"
 #include "backend/webgpu/kernels/rows.h"
 
 #include "core/compiler.h"
+#include "core/half.h"
+#include "quant/panel.h"
 
+#include <math.h>
 #include <string.h>
 
 /* [m, n] of f32, elements side by side. */
@@ -40,37 +43,146 @@ static bool accepts_three(const wk_op *ops) {
     return accepts(&ops[1], &ops[2]) && is_plain_norm(&ops[0]) && term_of(ops) < 2;
 }
 
-enum { SUM, Y, X, RESIDUAL, WEIGHT, POST, INTEGERS };
+/* Sums as long as wgsl/matmul.wgsl makes them in one go. */
+enum { MOST_TERMS = 64 };
+
+/* y = a b for each row, [rows, 1, k] and [rows, k, n]. */
+static bool is_mix(const wk_op *mix, const wk_view *y) {
+    const wk_view *const c = wk_dst(mix, 0), *const a = wk_src(mix, 0), *const b = wk_src(mix, 1);
+    return mix->code == WK_OP_MATMUL && c->rank == 3 && c->extent[1] == 1 && a->rank == 3 &&
+           b->rank == 3 && a->extent[0] == c->extent[0] && b->extent[0] == c->extent[0] &&
+           a->extent[2] <= MOST_TERMS && b->stride[2] == 1 && a->dtype == WICK_F32 &&
+           b->dtype == WICK_F32 && c->dtype == WICK_F32 && y->buf == c->buf &&
+           y->offset == c->offset && y->extent[0] == c->extent[0] && y->extent[1] == c->extent[2] &&
+           wk_view_is_dense(c) && wk_view_is_dense(y);
+}
+
+static bool accepts_mix(const wk_op *ops) {
+    return accepts(&ops[1], &ops[2]) && is_mix(&ops[0], wk_src(&ops[1], 1));
+}
+
+enum {
+    MOST_EXPERTS = 128,       /* what 16 KiB of shared memory hold */
+    MOST_ROUTER_KIB = 1 << 11 /* a workgroup multiplies a row by all of it */
+};
+
+/* ops: LINEAR of x by a router, TOP_K, SOFTMAX. */
+static bool is_router(const wk_op *ops, const wk_view *x) {
+    const wk_view *const logits = wk_dst(ops, 0), *const weight = wk_src(ops, 1);
+    const wk_view *const bias = wk_src(ops, 2);
+    return ops->code == WK_OP_LINEAR && ops[1].code == WK_OP_TOP_K &&
+           wk_view_same(wk_src(ops, 0), x) && weight->layout == WK_LAYOUT_PANEL_F32 &&
+           weight->extent[0] <= MOST_EXPERTS &&
+           wk_view_count(weight) <= MOST_ROUTER_KIB * (1024 / (int64_t)sizeof(float)) &&
+           (!bias->buf || bias->dtype == WICK_F32) && wk_view_same(logits, wk_src(&ops[1], 0)) &&
+           wk_is_top_k_softmax(&ops[1]) && has_rows(wk_dst(&ops[2], 0)) &&
+           wk_dst(&ops[1], 1)->dtype == WICK_U32 && wk_dst(&ops[1], 1)->stride[1] == 1;
+}
+
+static bool accepts_route(const wk_op *ops) {
+    return accepts_two(ops) && is_router(&ops[2], wk_dst(&ops[1], 0));
+}
+
+enum { SUM, Y, X, RESIDUAL, WEIGHT, POST, INTEGERS, MIX, ROUTER, BIAS, IDS, GATES };
+enum { TERMS = 6, EXPERTS, HAS_BIAS, N_CONSTANTS };
+
+static void write_rest(const wk_program *program, wk_strbuf *out) {
+    wk_strbuf_format(out, "fn x_of(row: u32, at: u32) -> f32 {\n");
+    if (program->constants[TERMS] == 0)
+        wk_strbuf_format(out, "return load_x(at);\n}\n");
+    else
+        wk_strbuf_format(out, "var sum = 0.0;\n"
+                              "for (var j = 0u; j < u32(TERMS); j++) {\n"
+                              "let w = load_mix(params.mix + row * params.mix_row "
+                              "+ j * params.mix_element);\n"
+                              "sum = fma(w, load_x(at + j * params.x_step), sum);\n}\n"
+                              "return sum;\n}\n");
+    if (program->constants[EXPERTS] == 0)
+        wk_strbuf_format(out, "fn route(row: u32, p: Place) {}\n");
+}
 
 /* What becomes of the rows of y, and by lanes of threads alone or by subgroups. */
 #define SOURCE(finish, lanes, ...)                                                                 \
     {                                                                                              \
         .name = "norm_sum",                                                                        \
         .parts = {wk_wgsl_norm_sum, wk_wgsl_##lanes, wk_wgsl_##finish, __VA_ARGS__},               \
-        .operands = {"sum", "y", "x", "residual", "weight", "post", "q"},                          \
-        .constants = {"THREADS", "LANES", "HAS_SUM", "HAS_POST", "BLOCKS", "SUBGROUP"},            \
+        .operands = {"sum", "y", "x", "residual", "weight", "post", "q", "mix", "router", "bias",  \
+                     "ids", "gates"},                                                              \
+        .constants = {"THREADS", "LANES", "HAS_SUM", "HAS_POST", "BLOCKS", "SUBGROUP", "TERMS",    \
+                      "EXPERTS", "HAS_BIAS"},                                                      \
+        .write = write_rest,                                                                       \
     }
-static const wk_source sources[2][2] = {
-    {SOURCE(norm_floats, lanes, NULL), SOURCE(norm_floats, lanes_subgroups, NULL)},
-    {SOURCE(norm_integers, lanes, wk_wgsl_quantize),
-     SOURCE(norm_integers, lanes_subgroups, wk_wgsl_quantize)},
+#define FINISHES(lanes, ...)                                                                       \
+    {                                                                                              \
+        SOURCE(norm_floats, lanes, __VA_ARGS__),                                                   \
+        SOURCE(norm_integers, lanes, wk_wgsl_quantize, __VA_ARGS__),                               \
+    }
+#define ROUTE wk_wgsl_functions, wk_wgsl_softmax_of_kept, wk_wgsl_route
+/* [has a router][by subgroups][integers] */
+static const wk_source sources[2][2][2] = {
+    {FINISHES(lanes, NULL), FINISHES(lanes_subgroups, NULL)},
+    {FINISHES(lanes, ROUTE), FINISHES(lanes_subgroups, ROUTE)},
 };
+#undef ROUTE
+#undef FINISHES
 #undef SOURCE
 
-/* norm: the last one. sum: NULL, or what it is of. post: NULL, or the norm of operand `term` of the
- * sum. */
+/* norm: the last one. sum: NULL, or what it is of. post, mix: NULL, or what makes operand `term` of
+ * the sum. router: NULL, or LINEAR, TOP_K and SOFTMAX. */
 typedef struct norms {
-    const wk_op *norm, *sum, *post;
+    const wk_op *norm, *sum, *post, *mix, *router;
     int term;
     uint32_t needs;
 } norms;
 
+static void bind_router(wk_dispatch *d, const wk_op *router) {
+    const wk_view *const bias = wk_src(router, 2);
+    const int64_t n = wk_src(router, 1)->extent[0];
+    d->program.constants[EXPERTS] =
+        (int32_t)((n + WK_PANEL_ROWS - 1) / WK_PANEL_ROWS * WK_PANEL_ROWS);
+    d->program.constants[HAS_BIAS] = bias->buf != NULL;
+    wk_dispatch_bind(d, ROUTER, wk_src(router, 1), WK_FORM_VECTORS, false);
+    wk_dispatch_bind(d, BIAS, bias->buf ? bias : wk_dst(router + 2, 0), WK_FORM_ELEMENTS, false);
+    wk_dispatch_bind(d, IDS, wk_dst(router + 1, 1), WK_FORM_ELEMENTS, true);
+    wk_dispatch_bind(d, GATES, wk_dst(router + 2, 0), WK_FORM_ELEMENTS, true);
+}
+
+static void put_router(wk_dispatch *d, const wk_op *router) {
+    const wk_view *const weight = wk_src(router, 1), *const ids = wk_dst(router + 1, 1);
+    const int64_t k = weight->extent[1];
+    const int64_t params[] = {d->first[ROUTER],
+                              (int64_t)wk_panel_bytes(WK_LAYOUT_PANEL_F32, k) / 16,
+                              (k + WK_QK_SMALL - 1) / WK_QK_SMALL,
+                              d->first[BIAS],
+                              wk_src(router, 2)->stride[0],
+                              weight->extent[0],
+                              ids->extent[1],
+                              d->first[IDS],
+                              ids->stride[0],
+                              d->first[GATES],
+                              wk_dst(router + 2, 0)->stride[0]};
+    for (size_t i = 0; i < WK_COUNT(params); i++) wk_dispatch_u32(d, (uint32_t)params[i]);
+    wk_dispatch_f32(d, NAN);
+}
+
+/* The rows of x, of which each is one or is made of several. */
+static const wk_view *rows_of_x(const norms *o) {
+    if (o->post) return wk_src(o->post, 0);
+    if (o->mix) return wk_src(o->mix, 1);
+    return o->sum ? wk_src(o->sum, o->term) : wk_src(o->norm, 0);
+}
+
+static void put_mix(wk_dispatch *d, const wk_op *mix) {
+    const wk_view *const a = wk_src(mix, 0);
+    wk_dispatch_u32(d, d->first[MIX]);
+    wk_dispatch_u32(d, (uint32_t)a->stride[0]);
+    wk_dispatch_u32(d, (uint32_t)a->stride[2]);
+    wk_dispatch_u32(d, (uint32_t)wk_src(mix, 1)->stride[1]);
+}
+
 static wick_status run(wk_encoder *e, const norms *o) {
     const wk_op *const post = o->post ? o->post : o->norm;
-    const wk_view *const y = wk_dst(o->norm, 0);
-    const wk_view *const x = o->post  ? wk_src(o->post, 0)
-                             : o->sum ? wk_src(o->sum, o->term)
-                                      : wk_src(o->norm, 0);
+    const wk_view *const y = wk_dst(o->norm, 0), *const x = rows_of_x(o);
     /* The text names all operands. */
     const wk_view *const views[] = {o->sum ? wk_dst(o->sum, 0) : y, y, x,
                                     o->sum ? wk_src(o->sum, 1 - o->term) : x};
@@ -79,16 +191,22 @@ static wick_status run(wk_encoder *e, const norms *o) {
     const uint32_t blocks = wk_encoder_makes_integers(e) ? rows.n / WK_QK_SMALL : 0;
     const bool by_subgroups = (o->needs & WICK_WEBGPU_SUBGROUPS) != 0;
     wk_dispatch d;
-    wk_dispatch_begin(&d, &sources[blocks > 0][by_subgroups],
+    wk_dispatch_begin(&d, &sources[o->router != NULL][by_subgroups][blocks > 0],
                       o->needs | (blocks > 0 ? WICK_WEBGPU_DOT4 : 0));
-    const int32_t constants[] = {
-        (int32_t)rows.lanes, (int32_t)rows.lanes,
-        o->sum != NULL,      o->post != NULL,
-        (int32_t)blocks,     by_subgroups ? (int32_t)wk_encoder_subgroup(e) : 0};
+    const int32_t constants[N_CONSTANTS] = {(int32_t)rows.lanes,
+                                            (int32_t)rows.lanes,
+                                            o->sum != NULL,
+                                            o->post != NULL,
+                                            (int32_t)blocks,
+                                            by_subgroups ? (int32_t)wk_encoder_subgroup(e) : 0,
+                                            [TERMS] =
+                                                o->mix ? (int32_t)wk_src(o->mix, 0)->extent[2] : 0};
     memcpy(d.program.constants, constants, sizeof constants);
     for (int i = 0; i < 4; i++) wk_dispatch_bind(&d, i, views[i], WK_FORM_ELEMENTS, i < 2);
     wk_dispatch_bind(&d, WEIGHT, weight, WK_FORM_ELEMENTS, false);
     wk_dispatch_bind(&d, POST, second, WK_FORM_ELEMENTS, false);
+    if (o->mix) wk_dispatch_bind(&d, MIX, wk_src(o->mix, 0), WK_FORM_ELEMENTS, false);
+    if (o->router) bind_router(&d, o->router);
     if (blocks > 0) {
         wk_view integers;
         WK_TRY(wk_encoder_temp(e, (int64_t)rows.n_rows * blocks * WK_INTEGER_WORDS, &integers));
@@ -107,6 +225,11 @@ static wick_status run(wk_encoder *e, const norms *o) {
     wk_dispatch_f32(&d, (float)o->norm->p.norm.eps);
     wk_dispatch_f32(&d, (float)post->p.norm.eps);
     wk_dispatch_u32(&d, blocks > 0 ? d.first[INTEGERS] : 0);
+    if (o->mix)
+        put_mix(&d, o->mix);
+    else
+        for (int i = 0; i < 4; i++) wk_dispatch_u32(&d, 0);
+    if (o->router) put_router(&d, o->router);
     return wk_dispatch_run_n(e, &d, rows.n_rows);
 }
 
@@ -131,45 +254,41 @@ static wick_status run_three(wk_encoder *e, const wk_op *ops, uint32_t needs) {
                            .needs = needs});
 }
 
-static wick_status encode_two(wk_encoder *e, const wk_op *ops) { return run_two(e, ops, 0); }
-static wick_status encode_three(wk_encoder *e, const wk_op *ops) { return run_three(e, ops, 0); }
-static wick_status encode_two_subgroups(wk_encoder *e, const wk_op *ops) {
-    return run_two(e, ops, WICK_WEBGPU_SUBGROUPS);
-}
-static wick_status encode_three_subgroups(wk_encoder *e, const wk_op *ops) {
-    return run_three(e, ops, WICK_WEBGPU_SUBGROUPS);
+static wick_status run_mix(wk_encoder *e, const wk_op *ops, uint32_t needs) {
+    return run(
+        e, &(norms){.norm = &ops[2], .sum = &ops[1], .mix = &ops[0], .term = 1, .needs = needs});
 }
 
-const wk_webgpu_kernel wk_webgpu_add_norm = {
-    .base.name = "add_norm_wgsl",
-    .base.code = WK_OPS_ADD_NORM,
-    .base.accepts = accepts_two,
-    .makes_integers = true,
-    .encode = encode_two,
-};
+static wick_status run_route(wk_encoder *e, const wk_op *ops, uint32_t needs) {
+    return run(
+        e, &(norms){.norm = &ops[1], .sum = &ops[0], .router = &ops[2], .term = 1, .needs = needs});
+}
 
-const wk_webgpu_kernel wk_webgpu_add_norm_subgroups = {
-    .base.name = "add_norm_subgroups_wgsl",
-    .base.code = WK_OPS_ADD_NORM,
-    .base.needs = WICK_WEBGPU_SUBGROUPS,
-    .base.accepts = accepts_two,
-    .makes_integers = true,
-    .encode = encode_two_subgroups,
-};
-
-const wk_webgpu_kernel wk_webgpu_norm_add_norm = {
-    .base.name = "norm_add_norm_wgsl",
-    .base.code = WK_OPS_NORM_ADD_NORM,
-    .base.accepts = accepts_three,
-    .makes_integers = true,
-    .encode = encode_three,
-};
-
-const wk_webgpu_kernel wk_webgpu_norm_add_norm_subgroups = {
-    .base.name = "norm_add_norm_subgroups_wgsl",
-    .base.code = WK_OPS_NORM_ADD_NORM,
-    .base.needs = WICK_WEBGPU_SUBGROUPS,
-    .base.accepts = accepts_three,
-    .makes_integers = true,
-    .encode = encode_three_subgroups,
-};
+/* Two kernels: by lanes of threads alone, by subgroups. */
+#define KERNELS(title, opcode, accepts_ops, run_ops)                                               \
+    static wick_status encode_##title(wk_encoder *e, const wk_op *ops) {                           \
+        return run_ops(e, ops, 0);                                                                 \
+    }                                                                                              \
+    static wick_status encode_##title##_subgroups(wk_encoder *e, const wk_op *ops) {               \
+        return run_ops(e, ops, WICK_WEBGPU_SUBGROUPS);                                             \
+    }                                                                                              \
+    const wk_webgpu_kernel wk_webgpu_##title = {                                                   \
+        .base.name = #title "_wgsl",                                                               \
+        .base.code = opcode,                                                                       \
+        .base.accepts = accepts_ops,                                                               \
+        .makes_integers = true,                                                                    \
+        .encode = encode_##title,                                                                  \
+    };                                                                                             \
+    const wk_webgpu_kernel wk_webgpu_##title##_subgroups = {                                       \
+        .base.name = #title "_subgroups_wgsl",                                                     \
+        .base.code = opcode,                                                                       \
+        .base.needs = WICK_WEBGPU_SUBGROUPS,                                                       \
+        .base.accepts = accepts_ops,                                                               \
+        .makes_integers = true,                                                                    \
+        .encode = encode_##title##_subgroups,                                                      \
+    };
+KERNELS(add_norm, WK_OPS_ADD_NORM, accepts_two, run_two)
+KERNELS(norm_add_norm, WK_OPS_NORM_ADD_NORM, accepts_three, run_three)
+KERNELS(mix_add_norm, WK_OPS_MIX_ADD_NORM, accepts_mix, run_mix)
+KERNELS(route, WK_OPS_ROUTE, accepts_route, run_route)
+#undef KERNELS

@@ -106,7 +106,8 @@ const wk_webgpu_kernel wk_webgpu_causal_conv = {
 
 /* --- scan --- */
 
-enum { SCAN_GATE = 4, SCAN_BC, SCAN_BATCH, SCAN_FAULT };
+enum { SCAN_X = 2, SCAN_GATE = 4, SCAN_BC, SCAN_BATCH, SCAN_FAULT, SCAN_D, SCAN_Z };
+enum { SCAN_FN = 4 }; /* constant: 1 + wk_gated_fn, 0: none */
 
 static bool accepts_scan(const wk_op *op) {
     const int64_t n = wk_src(op, 3)->extent[3];
@@ -137,13 +138,72 @@ static void add_scan_counts(wk_dispatch *d, const wk_op *op, uint32_t n_groups, 
     wk_dispatch_u32(d, (uint32_t)op->code + 1);
 }
 
-static wick_status encode_scan(wk_encoder *e, const wk_op *op) {
+/* A view of all rows and channels of a scan as [row, head, channel]; false: it is none. */
+static bool as_channels(const wk_view *view, const wk_op *scan, wk_view *out) {
+    const int64_t *const extent = wk_dst(scan, 0)->extent;
+    *out = *view;
+    if (view->dtype != WICK_F32) return false;
+    if (view->rank == 3) return view->extent[1] == extent[1] && view->extent[2] == extent[2];
+    if (view->rank != 2 || view->extent[1] != extent[1] * extent[2]) return false;
+    out->rank = 3;
+    out->extent[1] = extent[1];
+    out->stride[1] = extent[2] * view->stride[1];
+    out->extent[2] = extent[2];
+    out->stride[2] = view->stride[1];
+    return true;
+}
+
+/* The same elements as [row, head, channel]. */
+static bool are_same_channels(const wk_view *a, const wk_view *b, const wk_op *scan) {
+    wk_view x, y;
+    if (!as_channels(a, scan, &x) || !as_channels(b, scan, &y)) return false;
+    for (int i = 0; i < 3; i++)
+        if (x.extent[i] == 1) x.stride[i] = y.stride[i];
+    return wk_view_same(&x, &y);
+}
+
+/* What becomes of a scan's y: fn(z, y + d x), d and z [row, head, channel]. */
+typedef struct gating {
+    const wk_op *gated;
+    wk_view y, d, z;
+} gating;
+
+static bool find_gating(const wk_op *ops, gating *out) {
+    const wk_op *const scan = ops, *const share = ops + 1, *const sum = ops + 2;
+    out->gated = ops + 3;
+    return share->code == WK_OP_BINARY && share->p.binary == WK_BINARY_MUL &&
+           sum->code == WK_OP_BINARY && sum->p.binary == WK_BINARY_ADD &&
+           are_same_channels(wk_src(share, 0), wk_src(scan, 0), scan) &&
+           are_same_channels(wk_src(sum, 0), wk_dst(scan, 0), scan) &&
+           are_same_channels(wk_src(sum, 1), wk_dst(share, 0), scan) &&
+           are_same_channels(wk_src(out->gated, 1), wk_dst(sum, 0), scan) &&
+           as_channels(wk_src(share, 1), scan, &out->d) &&
+           as_channels(wk_src(out->gated, 0), scan, &out->z) &&
+           as_channels(wk_dst(out->gated, 0), scan, &out->y);
+}
+
+static void write_finished_scan(const wk_program *program, wk_strbuf *out) {
+    const int fn = program->constants[SCAN_FN];
+    wk_strbuf_format(out, "fn finished(p: Place, row: u32, x: f32, y: f32) -> f32 {\n");
+    if (fn == 0)
+        wk_strbuf_format(out, "return y;\n}\n");
+    else
+        wk_strbuf_format(out,
+                         "let d = load_d(offset(params.d, row, p.head, p.channel));\n"
+                         "let z = load_z(offset(params.z, row, p.head, p.channel));\n"
+                         "return gated_%d(z, y + times(x, d), params.alpha, params.limit);\n}\n",
+                         fn - 1);
+}
+
+/* with: what becomes of the sums, or NULL. */
+static wick_status run_scan(wk_encoder *e, const wk_op *op, const gating *with) {
     static const wk_source source = {
         .name = "scan",
-        .parts = {wk_wgsl_functions, wk_wgsl_scan},
-        .operands = {"y", "state", "x", "step", "gate", "bc", "batch", "fault"},
-        .constants = {"LANES", "PER", "IS_DELTA", "IS_PLAIN"}};
-    const wk_view *const y = wk_dst(op, 0), *const gate = wk_src(op, 2);
+        .parts = {wk_wgsl_functions, wk_wgsl_gated, wk_wgsl_scan},
+        .operands = {"y", "state", "x", "step", "gate", "bc", "batch", "fault", "d", "z"},
+        .constants = {"LANES", "PER", "IS_DELTA", "IS_PLAIN", "FN"},
+        .write = write_finished_scan};
+    const wk_view *const y = with ? &with->y : wk_dst(op, 0), *const gate = wk_src(op, 2);
     const wk_batch_layout *const batch = &op->p.scan.batch;
     const int64_t n = wk_src(op, 3)->extent[3];
     const bool is_delta = op->p.scan.fn == WK_SCAN_DELTA;
@@ -158,13 +218,16 @@ static wick_status encode_scan(wk_encoder *e, const wk_op *op) {
     d.program.constants[1] = (int32_t)((n + lanes - 1) / lanes);
     d.program.constants[2] = is_delta;
     d.program.constants[3] = is_delta || gate->stride[2] == 0;
+    d.program.constants[SCAN_FN] = with ? 1 + (int32_t)with->gated->p.gated.fn : 0;
     for (int i = 0; i < SCAN_BATCH; i++)
-        wk_dispatch_bind(&d, i, &op->view[i], WK_FORM_ELEMENTS, i < op->n_dst);
+        wk_dispatch_bind(&d, i, i == 0 ? y : &op->view[i], WK_FORM_ELEMENTS, i < op->n_dst);
     wk_dispatch_bind(&d, SCAN_BATCH, wk_src(op, 4), WK_FORM_WORDS, false);
     wk_dispatch_bind(&d, SCAN_FAULT, wk_encoder_fault(e), WK_FORM_WORDS, true);
+    if (with) wk_dispatch_bind(&d, SCAN_D, &with->d, WK_FORM_ELEMENTS, false);
+    if (with) wk_dispatch_bind(&d, SCAN_Z, &with->z, WK_FORM_ELEMENTS, false);
     WK_TRY(wk_dispatch_place(e, &d));
     add_strides(&d, y, 3, d.first[0]);
-    for (int i = 2; i <= SCAN_GATE; i++) add_strides(&d, &op->view[i], 3, d.first[i]);
+    for (int i = SCAN_X; i <= SCAN_GATE; i++) add_strides(&d, &op->view[i], 3, d.first[i]);
     add_strides(&d, wk_dst(op, 1), 4, 0);
     add_strides(&d, wk_src(op, 3), 4, 0);
     add_batch(&d, batch, d.first[SCAN_BATCH]);
@@ -173,8 +236,34 @@ static wick_status encode_scan(wk_encoder *e, const wk_op *op) {
     wk_dispatch_u32(&d, d.first[SCAN_FAULT]);
     wk_dispatch_u32(&d, 0);
     add_scan_counts(&d, op, (uint32_t)n_groups, (uint32_t)n_blocks);
+    if (with) {
+        add_strides(&d, &with->d, 3, d.first[SCAN_D]);
+        add_strides(&d, &with->z, 3, d.first[SCAN_Z]);
+        wk_dispatch_f32(&d, (float)with->gated->p.gated.alpha);
+        wk_dispatch_f32(&d, (float)with->gated->p.gated.limit);
+    }
     return wk_dispatch_run_n(e, &d, n_groups);
 }
+
+static wick_status encode_scan(wk_encoder *e, const wk_op *op) { return run_scan(e, op, NULL); }
+
+static bool accepts_scan_gated(const wk_op *ops) {
+    gating with;
+    return accepts_scan(ops) && find_gating(ops, &with);
+}
+
+static wick_status encode_scan_gated(wk_encoder *e, const wk_op *ops) {
+    gating with;
+    (void)find_gating(ops, &with);
+    return run_scan(e, ops, &with);
+}
+
+const wk_webgpu_kernel wk_webgpu_scan_gated = {
+    .base.name = "scan_gated_wgsl",
+    .base.code = WK_OPS_SCAN_GATED,
+    .base.accepts = accepts_scan_gated,
+    .encode = encode_scan_gated,
+};
 
 const wk_webgpu_kernel wk_webgpu_scan = {
     .base.name = "scan_wgsl",

@@ -1,5 +1,6 @@
 /* backend/webgpu/kernels/kernel_top_k.c: the k largest elements of rows: tiles are sorted, and what
  * they keep, until one tile is left. */
+#include "backend/webgpu/kernels/norm_sum.h"
 #include "backend/webgpu/kernels/rows.h"
 
 #include "core/half.h"
@@ -42,8 +43,9 @@ static wick_status run(wk_encoder *e, const wk_op *op, const pass *p) {
      .parts = {wk_wgsl_rows, wk_wgsl_bitonic, wk_wgsl_top_k, __VA_ARGS__},                         \
      .operands = {"y", "x", "z", "c"},                                                             \
      .constants = {"THREADS", "LANES", "COLUMNS", "FROM_PARTS", "TO_PARTS", "TILE"}}
-    static const wk_source sources[2] = {SOURCE(wk_wgsl_top_k_values),
-                                         SOURCE(wk_wgsl_functions, wk_wgsl_top_k_softmax)};
+    static const wk_source sources[2] = {
+        SOURCE(wk_wgsl_top_k_values),
+        SOURCE(wk_wgsl_functions, wk_wgsl_softmax_of_kept, wk_wgsl_top_k_softmax)};
 #undef SOURCE
     const wk_view *const values = wk_dst(p->softmax ? p->softmax : op, 0),
                          *const indices = wk_dst(op, 1), *const x = wk_src(op, 0);
@@ -104,7 +106,7 @@ static wick_status encode_top_k(wk_encoder *e, const wk_op *op) {
 }
 
 /* A row in one tile; of values that one thread would sum. */
-static bool accepts_softmax(const wk_op *ops) {
+bool wk_is_top_k_softmax(const wk_op *ops) {
     const wk_view *const x = wk_src(ops, 0), *const kept = wk_dst(ops, 0);
     const wk_view *const y = wk_dst(&ops[1], 0);
     return accepts_top_k(ops) && x->dtype == WICK_F32 && x->extent[x->rank - 1] <= MOST_TILE &&
@@ -122,7 +124,7 @@ static wick_status encode_softmax(wk_encoder *e, const wk_op *ops) {
 const wk_webgpu_kernel wk_webgpu_top_k_softmax = {
     .base.name = "top_k_softmax_wgsl",
     .base.code = WK_OPS_TOP_K_SOFTMAX,
-    .base.accepts = accepts_softmax,
+    .base.accepts = wk_is_top_k_softmax,
     .encode = encode_softmax,
 };
 

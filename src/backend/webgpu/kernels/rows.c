@@ -160,7 +160,7 @@ wick_status wk_rows_run(wk_encoder *e, wk_dispatch *d, const wk_rows *rows, cons
     put_walk(d, &rows->kept);
     put_walk(d, &rows->reduced);
     for (int i = WK_ROWS_SOURCE; rows->scalars && i < WK_ROWS_SOURCE + 8; i++)
-        wk_dispatch_u32(d, i < WK_MAX_BINDINGS ? d->first[i] : 0);
+        wk_dispatch_u32(d, d->first[i]);
     for (int i = 0; rows->scalars && i < WK_CHAIN_SCALARS; i++)
         wk_dispatch_u32(d, rows->scalars[i]);
     return wk_dispatch_run_n(e, d, n_groups);

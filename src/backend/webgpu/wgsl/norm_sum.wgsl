@@ -1,6 +1,7 @@
 // A workgroup for each row: sum = residual + x, and y = sum / sqrt(mean(sum^2) + eps) * weight; with
 // HAS_POST x is x / sqrt(mean(x^2) + post_eps) * post first; without HAS_SUM sum is x. Sums are
 // made in the order of norm.wgsl. What becomes of y then: norm_floats.wgsl, norm_integers.wgsl.
+// Written behind this text: what x is, x_of(), and what is made of y at last, route().
 struct Params {
     first: vec4<u32>,                 // sum, y, x, residual
     row: vec4<u32>,                   // from one row to the next
@@ -9,6 +10,14 @@ struct Params {
     n: u32, n_rows: u32,
     eps: f32, post_eps: f32,
     q: u32,
+    // Of x_of: weights of rows of x, which are x_step apart.
+    mix: u32, mix_row: u32, mix_element: u32, x_step: u32,
+    // Of route.wgsl: the router in vec4; blocks of 32 elements; first elements and rows.
+    router: u32, panel_stride: u32, blocks: u32,
+    bias: u32, bias_element: u32,
+    n_experts: u32, n_kept: u32,
+    ids: u32, ids_row: u32, gates: u32, gates_row: u32,
+    nan: f32,
 }
 
 struct Place { local: u32, lane: u32 }
@@ -20,9 +29,9 @@ fn four(i: u32) -> vec4<u32> {
     return i + vec4<u32>(0u, u32(LANES), 2u * u32(LANES), 3u * u32(LANES));
 }
 
-fn x_four(at: u32, i: vec4<u32>) -> vec4<f32> {
-    let k = min(i, vec4<u32>(params.n - 1u)) + at;
-    return vec4<f32>(load_x(k.x), load_x(k.y), load_x(k.z), load_x(k.w));
+fn x_four(row: u32, i: vec4<u32>) -> vec4<f32> {
+    let k = min(i, vec4<u32>(params.n - 1u)) + params.first.z + row * params.row.z;
+    return vec4<f32>(x_of(row, k.x), x_of(row, k.y), x_of(row, k.z), x_of(row, k.w));
 }
 
 fn sum_four(v: vec4<f32>) -> f32 { return (v.x + v.y) + (v.z + v.w); }
@@ -43,7 +52,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     var factor = 1.0;
     if (HAS_POST == 1) {
         for (var i = local; i < params.n; i += 4u * u32(LANES)) {
-            let x = select(vec4<f32>(0.0), x_four(at.z, four(i)), four(i) < vec4<u32>(params.n));
+            let x = select(vec4<f32>(0.0), x_four(row, four(i)), four(i) < vec4<u32>(params.n));
             squares += x * x;
         }
         factor = factor_of(p, squares, params.post_eps);
@@ -51,7 +60,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
     for (var i = local; i < params.n; i += 4u * u32(LANES)) {
         let k = four(i);
-        let x = x_four(at.z, k);
+        let x = x_four(row, k);
         var sums = vec4<f32>(0.0);
         for (var j = 0u; j < 4u && k[j] < params.n; j++) {
             var term = x[j];
@@ -83,4 +92,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         }
     }
     finish(row, local);
+    route(row, p);
 }

@@ -1,7 +1,8 @@
 // A linear recurrence: n numbers for each channel of each head, carried from token to token. LANES
 // threads share a channel, each with PER of its numbers in registers, and a workgroup takes its
 // channels through the rows of one sequence; those of the sequence after the last one take the
-// padding rows and the faulty ones. Sums over the lanes are in one order.
+// padding rows and the faulty ones. Sums over the lanes are in one order. What becomes of a sum,
+// finished(), is written behind this text.
 struct Params {
     y: vec4<u32>,     // strides of [row, head, channel]; first
     x: vec4<u32>,
@@ -23,6 +24,11 @@ struct Params {
     n_slots: u32,
     scale: f32,
     fault: u32,
+    // Of finished alone.
+    d: vec4<u32>,     // strides of [row, head, channel]; first
+    z: vec4<u32>,
+    alpha: f32,
+    limit: f32,
 }
 
 const NONE = 0xffffffffu;
@@ -146,7 +152,7 @@ fn advance(p: Place, row: u32) {
     }
     sum = sum_lanes(p, sum);
     if (p.is_there && p.lane == 0u) {
-        store_y(offset(params.y, row, p.head, p.channel), params.scale * sum);
+        store_y(offset(params.y, row, p.head, p.channel), finished(p, row, x, params.scale * sum));
     }
 }
 
