@@ -263,6 +263,8 @@ const wk_view *wk_encoder_fault(wk_encoder *e) {
     return &e->fault;
 }
 
+const wk_kernel *wk_encoder_kernel(const wk_encoder *e) { return &e->kernel->base; }
+
 uint32_t wk_encoder_tuning(const wk_encoder *e) { return e->tuning; }
 
 const wick_adapter_limits *wk_encoder_limits(const wk_encoder *e) {

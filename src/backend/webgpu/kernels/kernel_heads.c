@@ -160,7 +160,8 @@ static void put_params(wk_dispatch *d, const heads *h, int64_t units, int64_t n_
     wk_dispatch_f32(d, h->k_norm ? (float)h->k_norm->p.norm.eps : 0);
 }
 
-static wick_status run(wk_encoder *e, const wk_op *ops, bool has_norm) {
+static wick_status encode(wk_encoder *e, const wk_op *ops) {
+    const bool has_norm = wk_encoder_kernel(e)->code == WK_OPS_NORMED_HEADS;
     heads h = heads_of(ops, has_norm);
     (void)find_rows(&h);
     h.view[FAULT] = *wk_encoder_fault(e);
@@ -189,19 +190,16 @@ static wick_status run(wk_encoder *e, const wk_op *ops, bool has_norm) {
     return wk_dispatch_run_n(e, &d, (uint64_t)n_groups);
 }
 
-static wick_status encode_plain(wk_encoder *e, const wk_op *ops) { return run(e, ops, false); }
-static wick_status encode_normed(wk_encoder *e, const wk_op *ops) { return run(e, ops, true); }
-
 const wk_webgpu_kernel wk_webgpu_heads = {
     .base.name = "heads_wgsl",
     .base.code = WK_OPS_HEADS,
     .base.accepts = accepts_plain,
-    .encode = encode_plain,
+    .encode = encode,
 };
 
 const wk_webgpu_kernel wk_webgpu_normed_heads = {
     .base.name = "normed_heads_wgsl",
     .base.code = WK_OPS_NORMED_HEADS,
     .base.accepts = accepts_normed,
-    .encode = encode_normed,
+    .encode = encode,
 };

@@ -207,7 +207,8 @@ static wick_status multiply(wk_encoder *e, const wk_linear_job *job, const wk_vi
     return wk_dispatch_run_n(e, &d, (uint64_t)groups);
 }
 
-static wick_status run(wk_encoder *e, const wk_op *ops, size_t n) {
+static wick_status encode(wk_encoder *e, const wk_op *ops) {
+    const size_t n = wk_opcode_ops(wk_encoder_kernel(e)->code);
     const wk_view *const x = wk_src(ops, 0);
     if (wk_view_count(wk_dst(ops, 0)) == 0) return WICK_OK;
     const wk_linear_job job = wk_linear_job_of(ops, n);
@@ -218,30 +219,24 @@ static wick_status run(wk_encoder *e, const wk_op *ops, size_t n) {
     return multiply(e, &job, &packed, &rows, &t);
 }
 
-static wick_status encode(wk_encoder *e, const wk_op *op) { return run(e, op, 1); }
-
 static bool accepts_gated(const wk_op *ops) { return accepts(ops) && wk_linear_is_gated(ops); }
-
-static wick_status encode_gated(wk_encoder *e, const wk_op *ops) { return run(e, ops, 2); }
 
 static bool accepts_gated_experts(const wk_op *ops) {
     return accepts(ops) && wk_linear_are_gated_experts(ops);
 }
 
-static wick_status encode_gated_experts(wk_encoder *e, const wk_op *ops) { return run(e, ops, 3); }
-
 const wk_webgpu_kernel wk_webgpu_experts_gated = {
     .base.name = "experts_gated_wgsl",
     .base.code = WK_OPS_EXPERTS_GATED,
     .base.accepts = accepts_gated_experts,
-    .encode = encode_gated_experts,
+    .encode = encode,
 };
 
 const wk_webgpu_kernel wk_webgpu_linear_gated = {
     .base.name = "linear_gated_wgsl",
     .base.code = WK_OPS_GATED,
     .base.accepts = accepts_gated,
-    .encode = encode_gated,
+    .encode = encode,
 };
 
 const wk_webgpu_kernel wk_webgpu_linear = {

@@ -173,8 +173,8 @@ static wick_status multiply(wk_encoder *e, const wk_linear_job *job, const wk_vi
 }
 
 /* x: NULL: as the op has it. */
-static wick_status multiply_few(wk_encoder *e, const wk_linear_job *job, const wk_view *x,
-                                uint32_t needs) {
+static wick_status multiply_few(wk_encoder *e, const wk_linear_job *job, const wk_view *x) {
+    const uint32_t needs = wk_encoder_kernel(e)->needs;
     const wk_op *const op = &job->op;
     const wk_view *const weight = wk_src(op, 1);
     const int64_t m = wk_linear_columns(op);
@@ -195,13 +195,14 @@ static wick_status multiply_few(wk_encoder *e, const wk_linear_job *job, const w
     return multiply(e, job, x ? x : wk_src(op, 0), &d, WK_PANEL_ROWS, columns);
 }
 
-static wick_status run(wk_encoder *e, const wk_op *ops, size_t n, uint32_t needs) {
+static wick_status encode(wk_encoder *e, const wk_op *ops) {
+    const size_t n = wk_opcode_ops(wk_encoder_kernel(e)->code);
     wk_view x;
     if (wk_view_count(wk_dst(ops, 0)) == 0) return WICK_OK;
     const wk_linear_job job = wk_linear_job_of(ops, n);
-    if (n == 1 && makes_own_integers(e, ops)) return multiply_few(e, &job, NULL, needs);
+    if (n == 1 && makes_own_integers(e, ops)) return multiply_few(e, &job, NULL);
     WK_TRY(quantize(e, ops, &x));
-    if (is_few(ops)) return multiply_few(e, &job, &x, needs);
+    if (is_few(ops)) return multiply_few(e, &job, &x);
     wk_dispatch d;
     wk_dispatch_begin(&d, &many[n > 1][wk_linear_kind_of(ops)], WICK_WEBGPU_DOT4);
     return multiply(e, &job, &x, &d, n > 1 ? TILE / 2 : TILE, TILE);
@@ -209,26 +210,10 @@ static wick_status run(wk_encoder *e, const wk_op *ops, size_t n, uint32_t needs
 
 enum { WITH_SUBGROUPS = WICK_WEBGPU_DOT4 | WICK_WEBGPU_SUBGROUPS };
 
-static wick_status encode_subgroups(wk_encoder *e, const wk_op *op) {
-    return run(e, op, 1, WITH_SUBGROUPS);
-}
-
-static wick_status encode(wk_encoder *e, const wk_op *op) {
-    return run(e, op, 1, WICK_WEBGPU_DOT4);
-}
-
 static bool accepts_gated(const wk_op *ops) { return accepts(ops) && wk_linear_is_gated(ops); }
 
 static bool accepts_few_gated(const wk_op *ops) {
     return accepts_few(ops) && wk_linear_is_gated(ops);
-}
-
-static wick_status encode_gated_subgroups(wk_encoder *e, const wk_op *ops) {
-    return run(e, ops, 2, WITH_SUBGROUPS);
-}
-
-static wick_status encode_gated(wk_encoder *e, const wk_op *ops) {
-    return run(e, ops, 2, WICK_WEBGPU_DOT4);
 }
 
 static bool accepts_experts_gated(const wk_op *ops) {
@@ -239,14 +224,6 @@ static bool accepts_few_experts_gated(const wk_op *ops) {
     return accepts_few(ops) && wk_linear_are_gated_experts(ops);
 }
 
-static wick_status encode_experts_gated_subgroups(wk_encoder *e, const wk_op *ops) {
-    return run(e, ops, 3, WITH_SUBGROUPS);
-}
-
-static wick_status encode_experts_gated(wk_encoder *e, const wk_op *ops) {
-    return run(e, ops, 3, WICK_WEBGPU_DOT4);
-}
-
 const wk_webgpu_kernel wk_webgpu_experts_gated_dot4_subgroups = {
     .base.name = "experts_gated_dot4_subgroups_wgsl",
     .base.code = WK_OPS_EXPERTS_GATED,
@@ -254,7 +231,7 @@ const wk_webgpu_kernel wk_webgpu_experts_gated_dot4_subgroups = {
     .base.is_fast = true,
     .base.accepts = accepts_few_experts_gated,
     .takes_integers = true,
-    .encode = encode_experts_gated_subgroups,
+    .encode = encode,
 };
 
 const wk_webgpu_kernel wk_webgpu_experts_gated_dot4 = {
@@ -264,7 +241,7 @@ const wk_webgpu_kernel wk_webgpu_experts_gated_dot4 = {
     .base.is_fast = true,
     .base.accepts = accepts_experts_gated,
     .takes_integers = true,
-    .encode = encode_experts_gated,
+    .encode = encode,
 };
 
 const wk_webgpu_kernel wk_webgpu_linear_gated_dot4_subgroups = {
@@ -274,7 +251,7 @@ const wk_webgpu_kernel wk_webgpu_linear_gated_dot4_subgroups = {
     .base.is_fast = true,
     .base.accepts = accepts_few_gated,
     .takes_integers = true,
-    .encode = encode_gated_subgroups,
+    .encode = encode,
 };
 
 const wk_webgpu_kernel wk_webgpu_linear_gated_dot4 = {
@@ -284,7 +261,7 @@ const wk_webgpu_kernel wk_webgpu_linear_gated_dot4 = {
     .base.is_fast = true,
     .base.accepts = accepts_gated,
     .takes_integers = true,
-    .encode = encode_gated,
+    .encode = encode,
 };
 
 const wk_webgpu_kernel wk_webgpu_linear_dot4_subgroups = {
@@ -294,7 +271,7 @@ const wk_webgpu_kernel wk_webgpu_linear_dot4_subgroups = {
     .base.is_fast = true,
     .base.accepts = accepts_few,
     .takes_integers = true,
-    .encode = encode_subgroups,
+    .encode = encode,
 };
 
 const wk_webgpu_kernel wk_webgpu_linear_dot4 = {
@@ -315,7 +292,7 @@ const wk_webgpu_kernel wk_webgpu_linear_experts_dot4_subgroups = {
     .base.accepts = accepts_few,
     .takes_integers = true,
     .takes_rows = true,
-    .encode = encode_subgroups,
+    .encode = encode,
 };
 
 const wk_webgpu_kernel wk_webgpu_linear_experts_dot4 = {

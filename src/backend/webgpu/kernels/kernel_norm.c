@@ -32,25 +32,20 @@ static const wk_source softmax[2] = {
      .constants = {"THREADS", "LANES", "COLUMNS", "IS_LOG", "SUBGROUP"}},
 };
 
-static wick_status run_softmax(wk_encoder *e, const wk_op *op, bool by_subgroups) {
+static wick_status encode_softmax(wk_encoder *e, const wk_op *op) {
+    const uint32_t needs = wk_encoder_kernel(e)->needs;
+    const bool by_subgroups = needs != 0;
     if (wk_view_count(wk_dst(op, 0)) == 0) return WICK_OK;
     const wk_rows rows = rows_of_last(op);
     const uint32_t own[4] = {wk_f32_bits(NAN)};
     wk_dispatch d;
-    wk_dispatch_begin(&d, &softmax[by_subgroups], by_subgroups ? WICK_WEBGPU_SUBGROUPS : 0);
+    wk_dispatch_begin(&d, &softmax[by_subgroups], needs);
     int32_t *const constants = d.program.constants + WK_ROWS_CONSTANTS;
     constants[0] = op->p.softmax.is_log;
     if (by_subgroups) constants[1] = (int32_t)wk_encoder_subgroup(e);
     wk_dispatch_bind(&d, 0, wk_dst(op, 0), WK_FORM_ELEMENTS, true);
     wk_dispatch_bind(&d, 1, wk_src(op, 0), WK_FORM_ELEMENTS, false);
     return wk_rows_run(e, &d, &rows, own);
-}
-
-static wick_status encode_softmax(wk_encoder *e, const wk_op *op) {
-    return run_softmax(e, op, false);
-}
-static wick_status encode_softmax_subgroups(wk_encoder *e, const wk_op *op) {
-    return run_softmax(e, op, true);
 }
 
 static const wk_source norm[2] = {
@@ -64,10 +59,11 @@ static const wk_source norm[2] = {
      .constants = {"THREADS", "LANES", "COLUMNS", "IS_RMS", "HAS_WEIGHT", "HAS_BIAS", "SUBGROUP"}},
 };
 
-static wick_status run_norm(wk_encoder *e, const wk_op *op, bool by_subgroups) {
-    const uint32_t needs = by_subgroups ? WICK_WEBGPU_SUBGROUPS : 0;
+static wick_status encode_norm(wk_encoder *e, const wk_op *op) {
+    const uint32_t needs = wk_encoder_kernel(e)->needs;
+    const bool by_subgroups = needs != 0;
     if (wk_view_count(wk_dst(op, 0)) == 0) return WICK_OK;
-    if (wk_norm_makes_integers(e, op)) return wk_norm_encode_integers(e, op, needs);
+    if (wk_norm_makes_integers(e, op)) return wk_norm_encode_integers(e, op);
     const wk_rows rows = rows_of_last(op);
     uint32_t own[4] = {wk_f32_bits((float)op->p.norm.eps)};
     wk_dispatch d;
@@ -85,11 +81,6 @@ static wick_status run_norm(wk_encoder *e, const wk_op *op, bool by_subgroups) {
         wk_dispatch_bind(&d, 1 + i, view, WK_FORM_ELEMENTS, false);
     }
     return wk_rows_run(e, &d, &rows, own);
-}
-
-static wick_status encode_norm(wk_encoder *e, const wk_op *op) { return run_norm(e, op, false); }
-static wick_status encode_norm_subgroups(wk_encoder *e, const wk_op *op) {
-    return run_norm(e, op, true);
 }
 
 const wk_webgpu_kernel wk_webgpu_softmax = {
@@ -123,7 +114,7 @@ const wk_webgpu_kernel wk_webgpu_softmax_subgroups = {
     .base.needs = WICK_WEBGPU_SUBGROUPS,
     .base.n_tunings = WK_ROWS_TUNINGS,
     .base.accepts = accepts_floats,
-    .encode = encode_softmax_subgroups,
+    .encode = encode_softmax,
 };
 
 const wk_webgpu_kernel wk_webgpu_rms_norm_subgroups = {
@@ -133,7 +124,7 @@ const wk_webgpu_kernel wk_webgpu_rms_norm_subgroups = {
     .base.n_tunings = WK_ROWS_TUNINGS,
     .base.accepts = accepts_floats,
     .makes_integers = true,
-    .encode = encode_norm_subgroups,
+    .encode = encode_norm,
 };
 
 const wk_webgpu_kernel wk_webgpu_layer_norm_subgroups = {
@@ -142,5 +133,5 @@ const wk_webgpu_kernel wk_webgpu_layer_norm_subgroups = {
     .base.needs = WICK_WEBGPU_SUBGROUPS,
     .base.n_tunings = WK_ROWS_TUNINGS,
     .base.accepts = accepts_floats,
-    .encode = encode_norm_subgroups,
+    .encode = encode_norm,
 };

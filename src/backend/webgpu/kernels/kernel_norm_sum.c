@@ -132,7 +132,6 @@ static const wk_source sources[2][2][2] = {
 typedef struct norms {
     const wk_op *norm, *sum, *post, *mix, *router;
     int term;
-    uint32_t needs;
 } norms;
 
 static void bind_router(wk_dispatch *d, const wk_op *router) {
@@ -189,10 +188,11 @@ static wick_status run(wk_encoder *e, const norms *o) {
     const wk_view *const weight = wk_src(o->norm, 1), *const second = wk_src(post, 1);
     const wk_rows rows = wk_rows_of(y, wk_src(o->norm, 0), 1);
     const uint32_t blocks = wk_encoder_makes_integers(e) ? rows.n / WK_QK_SMALL : 0;
-    const bool by_subgroups = (o->needs & WICK_WEBGPU_SUBGROUPS) != 0;
+    const uint32_t needs = wk_encoder_kernel(e)->needs;
+    const bool by_subgroups = (needs & WICK_WEBGPU_SUBGROUPS) != 0;
     wk_dispatch d;
     wk_dispatch_begin(&d, &sources[o->router != NULL][by_subgroups][blocks > 0],
-                      o->needs | (blocks > 0 ? WICK_WEBGPU_DOT4 : 0));
+                      needs | (blocks > 0 ? WICK_WEBGPU_DOT4 : 0));
     const int32_t constants[N_CONSTANTS] = {(int32_t)rows.lanes,
                                             (int32_t)rows.lanes,
                                             o->sum != NULL,
@@ -237,58 +237,43 @@ bool wk_norm_makes_integers(const wk_encoder *e, const wk_op *norm) {
     return wk_encoder_makes_integers(e) && is_plain_norm(norm);
 }
 
-wick_status wk_norm_encode_integers(wk_encoder *e, const wk_op *norm, uint32_t needs) {
-    return run(e, &(norms){.norm = norm, .needs = needs});
+wick_status wk_norm_encode_integers(wk_encoder *e, const wk_op *norm) {
+    return run(e, &(norms){.norm = norm});
 }
 
 /* The residual comes first in a sum of the model, what is added second. */
-static wick_status run_two(wk_encoder *e, const wk_op *ops, uint32_t needs) {
-    return run(e, &(norms){.norm = &ops[1], .sum = &ops[0], .term = 1, .needs = needs});
+static wick_status encode_two(wk_encoder *e, const wk_op *ops) {
+    return run(e, &(norms){.norm = &ops[1], .sum = &ops[0], .term = 1});
 }
 
-static wick_status run_three(wk_encoder *e, const wk_op *ops, uint32_t needs) {
-    return run(e, &(norms){.norm = &ops[2],
-                           .sum = &ops[1],
-                           .post = &ops[0],
-                           .term = term_of(ops),
-                           .needs = needs});
+static wick_status encode_three(wk_encoder *e, const wk_op *ops) {
+    return run(e, &(norms){.norm = &ops[2], .sum = &ops[1], .post = &ops[0], .term = term_of(ops)});
 }
 
-static wick_status run_mix(wk_encoder *e, const wk_op *ops, uint32_t needs) {
-    return run(
-        e, &(norms){.norm = &ops[2], .sum = &ops[1], .mix = &ops[0], .term = 1, .needs = needs});
+static wick_status encode_mix(wk_encoder *e, const wk_op *ops) {
+    return run(e, &(norms){.norm = &ops[2], .sum = &ops[1], .mix = &ops[0], .term = 1});
 }
 
-static wick_status run_route(wk_encoder *e, const wk_op *ops, uint32_t needs) {
-    return run(
-        e, &(norms){.norm = &ops[1], .sum = &ops[0], .router = &ops[2], .term = 1, .needs = needs});
+static wick_status encode_route(wk_encoder *e, const wk_op *ops) {
+    return run(e, &(norms){.norm = &ops[1], .sum = &ops[0], .router = &ops[2], .term = 1});
 }
 
 /* Two kernels: by lanes of threads alone, by subgroups. */
-#define KERNELS(title, opcode, accepts_ops, run_ops)                                               \
-    static wick_status encode_##title(wk_encoder *e, const wk_op *ops) {                           \
-        return run_ops(e, ops, 0);                                                                 \
-    }                                                                                              \
-    static wick_status encode_##title##_subgroups(wk_encoder *e, const wk_op *ops) {               \
-        return run_ops(e, ops, WICK_WEBGPU_SUBGROUPS);                                             \
-    }                                                                                              \
+#define KERNEL(title, opcode, of_needs, of_ops)                                                    \
     const wk_webgpu_kernel wk_webgpu_##title = {                                                   \
         .base.name = #title "_wgsl",                                                               \
         .base.code = opcode,                                                                       \
-        .base.accepts = accepts_ops,                                                               \
+        .base.needs = of_needs,                                                                    \
+        .base.accepts = accepts_##of_ops,                                                          \
         .makes_integers = true,                                                                    \
-        .encode = encode_##title,                                                                  \
-    };                                                                                             \
-    const wk_webgpu_kernel wk_webgpu_##title##_subgroups = {                                       \
-        .base.name = #title "_subgroups_wgsl",                                                     \
-        .base.code = opcode,                                                                       \
-        .base.needs = WICK_WEBGPU_SUBGROUPS,                                                       \
-        .base.accepts = accepts_ops,                                                               \
-        .makes_integers = true,                                                                    \
-        .encode = encode_##title##_subgroups,                                                      \
+        .encode = encode_##of_ops,                                                                 \
     };
-KERNELS(add_norm, WK_OPS_ADD_NORM, accepts_two, run_two)
-KERNELS(norm_add_norm, WK_OPS_NORM_ADD_NORM, accepts_three, run_three)
-KERNELS(mix_add_norm, WK_OPS_MIX_ADD_NORM, accepts_mix, run_mix)
-KERNELS(route, WK_OPS_ROUTE, accepts_route, run_route)
+#define KERNELS(title, opcode, of_ops)                                                             \
+    KERNEL(title, opcode, 0, of_ops)                                                               \
+    KERNEL(title##_subgroups, opcode, WICK_WEBGPU_SUBGROUPS, of_ops)
+KERNELS(add_norm, WK_OPS_ADD_NORM, two)
+KERNELS(norm_add_norm, WK_OPS_NORM_ADD_NORM, three)
+KERNELS(mix_add_norm, WK_OPS_MIX_ADD_NORM, mix)
+KERNELS(route, WK_OPS_ROUTE, route)
 #undef KERNELS
+#undef KERNEL

@@ -34,8 +34,8 @@ static void write_finished(const wk_program *program, wk_strbuf *out) {
                      is_silu ? "or_nan(x, silu(x))" : "x");
 }
 
-/* silu: the op after it, or NULL. */
-static wick_status run_conv(wk_encoder *e, const wk_op *op, const wk_op *silu) {
+static wick_status encode_conv(wk_encoder *e, const wk_op *op) {
+    const wk_op *const silu = wk_encoder_kernel(e)->code == WK_OPS_CONV_SILU ? &op[1] : NULL;
 #define SOURCE(...)                                                                                \
     {.name = "causal_conv",                                                                        \
      .parts = {wk_wgsl_causal_conv, __VA_ARGS__},                                                  \
@@ -78,23 +78,17 @@ static wick_status run_conv(wk_encoder *e, const wk_op *op, const wk_op *silu) {
     return wk_dispatch_run_n(e, &d, n_groups);
 }
 
-static wick_status encode_conv(wk_encoder *e, const wk_op *op) { return run_conv(e, op, NULL); }
-
 static bool accepts_conv_silu(const wk_op *ops) {
     return accepts_conv(ops) && ops[1].p.unary.fn == WK_UNARY_SILU &&
            wk_view_same(wk_src(&ops[1], 0), wk_dst(&ops[0], 0)) &&
            wk_dst(&ops[0], 0)->dtype == WICK_F32 && wk_dst(&ops[1], 0)->dtype == WICK_F32;
 }
 
-static wick_status encode_conv_silu(wk_encoder *e, const wk_op *ops) {
-    return run_conv(e, ops, &ops[1]);
-}
-
 const wk_webgpu_kernel wk_webgpu_conv_silu = {
     .base.name = "conv_silu_wgsl",
     .base.code = WK_OPS_CONV_SILU,
     .base.accepts = accepts_conv_silu,
-    .encode = encode_conv_silu,
+    .encode = encode_conv,
 };
 
 const wk_webgpu_kernel wk_webgpu_causal_conv = {
@@ -163,12 +157,12 @@ static bool are_same_channels(const wk_view *a, const wk_view *b, const wk_op *s
 }
 
 /* What becomes of a scan's y: fn(z, y + d x), d and z [row, head, channel]. */
-typedef struct gating {
+typedef struct scan_gating {
     const wk_op *gated;
     wk_view y, d, z;
-} gating;
+} scan_gating;
 
-static bool find_gating(const wk_op *ops, gating *out) {
+static bool find_gating(const wk_op *ops, scan_gating *out) {
     const wk_op *const scan = ops, *const share = ops + 1, *const sum = ops + 2;
     out->gated = ops + 3;
     return share->code == WK_OP_BINARY && share->p.binary == WK_BINARY_MUL &&
@@ -195,15 +189,17 @@ static void write_finished_scan(const wk_program *program, wk_strbuf *out) {
                          fn - 1);
 }
 
-/* with: what becomes of the sums, or NULL. */
-static wick_status run_scan(wk_encoder *e, const wk_op *op, const gating *with) {
+static wick_status encode_scan(wk_encoder *e, const wk_op *op) {
     static const wk_source source = {
         .name = "scan",
         .parts = {wk_wgsl_functions, wk_wgsl_gated, wk_wgsl_scan},
         .operands = {"y", "state", "x", "step", "gate", "bc", "batch", "fault", "d", "z"},
         .constants = {"LANES", "PER", "IS_DELTA", "IS_PLAIN", "FN"},
         .write = write_finished_scan};
-    const wk_view *const y = with ? &with->y : wk_dst(op, 0), *const gate = wk_src(op, 2);
+    scan_gating gating;
+    const bool is_gated =
+        wk_encoder_kernel(e)->code == WK_OPS_SCAN_GATED && find_gating(op, &gating);
+    const wk_view *const y = is_gated ? &gating.y : wk_dst(op, 0), *const gate = wk_src(op, 2);
     const wk_batch_layout *const batch = &op->p.scan.batch;
     const int64_t n = wk_src(op, 3)->extent[3];
     const bool is_delta = op->p.scan.fn == WK_SCAN_DELTA;
@@ -218,13 +214,15 @@ static wick_status run_scan(wk_encoder *e, const wk_op *op, const gating *with) 
     d.program.constants[1] = (int32_t)((n + lanes - 1) / lanes);
     d.program.constants[2] = is_delta;
     d.program.constants[3] = is_delta || gate->stride[2] == 0;
-    d.program.constants[SCAN_FN] = with ? 1 + (int32_t)with->gated->p.gated.fn : 0;
+    d.program.constants[SCAN_FN] = is_gated ? 1 + (int32_t)gating.gated->p.gated.fn : 0;
     for (int i = 0; i < SCAN_BATCH; i++)
         wk_dispatch_bind(&d, i, i == 0 ? y : &op->view[i], WK_FORM_ELEMENTS, i < op->n_dst);
     wk_dispatch_bind(&d, SCAN_BATCH, wk_src(op, 4), WK_FORM_WORDS, false);
     wk_dispatch_bind(&d, SCAN_FAULT, wk_encoder_fault(e), WK_FORM_WORDS, true);
-    if (with) wk_dispatch_bind(&d, SCAN_D, &with->d, WK_FORM_ELEMENTS, false);
-    if (with) wk_dispatch_bind(&d, SCAN_Z, &with->z, WK_FORM_ELEMENTS, false);
+    if (is_gated) {
+        wk_dispatch_bind(&d, SCAN_D, &gating.d, WK_FORM_ELEMENTS, false);
+        wk_dispatch_bind(&d, SCAN_Z, &gating.z, WK_FORM_ELEMENTS, false);
+    }
     WK_TRY(wk_dispatch_place(e, &d));
     add_strides(&d, y, 3, d.first[0]);
     for (int i = SCAN_X; i <= SCAN_GATE; i++) add_strides(&d, &op->view[i], 3, d.first[i]);
@@ -236,33 +234,25 @@ static wick_status run_scan(wk_encoder *e, const wk_op *op, const gating *with) 
     wk_dispatch_u32(&d, d.first[SCAN_FAULT]);
     wk_dispatch_u32(&d, 0);
     add_scan_counts(&d, op, (uint32_t)n_groups, (uint32_t)n_blocks);
-    if (with) {
-        add_strides(&d, &with->d, 3, d.first[SCAN_D]);
-        add_strides(&d, &with->z, 3, d.first[SCAN_Z]);
-        wk_dispatch_f32(&d, (float)with->gated->p.gated.alpha);
-        wk_dispatch_f32(&d, (float)with->gated->p.gated.limit);
+    if (is_gated) {
+        add_strides(&d, &gating.d, 3, d.first[SCAN_D]);
+        add_strides(&d, &gating.z, 3, d.first[SCAN_Z]);
+        wk_dispatch_f32(&d, (float)gating.gated->p.gated.alpha);
+        wk_dispatch_f32(&d, (float)gating.gated->p.gated.limit);
     }
     return wk_dispatch_run_n(e, &d, n_groups);
 }
 
-static wick_status encode_scan(wk_encoder *e, const wk_op *op) { return run_scan(e, op, NULL); }
-
 static bool accepts_scan_gated(const wk_op *ops) {
-    gating with;
+    scan_gating with;
     return accepts_scan(ops) && find_gating(ops, &with);
-}
-
-static wick_status encode_scan_gated(wk_encoder *e, const wk_op *ops) {
-    gating with;
-    (void)find_gating(ops, &with);
-    return run_scan(e, ops, &with);
 }
 
 const wk_webgpu_kernel wk_webgpu_scan_gated = {
     .base.name = "scan_gated_wgsl",
     .base.code = WK_OPS_SCAN_GATED,
     .base.accepts = accepts_scan_gated,
-    .encode = encode_scan_gated,
+    .encode = encode_scan,
 };
 
 const wk_webgpu_kernel wk_webgpu_scan = {

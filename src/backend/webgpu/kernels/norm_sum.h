@@ -6,8 +6,7 @@
 
 /* Whether this root mean square norm is to leave integers, and can. */
 bool wk_norm_makes_integers(const wk_encoder *e, const wk_op *norm);
-/* needs: WICK_WEBGPU_SUBGROUPS or 0. */
-wick_status wk_norm_encode_integers(wk_encoder *e, const wk_op *norm, uint32_t needs);
+wick_status wk_norm_encode_integers(wk_encoder *e, const wk_op *norm);
 
 /* Of kernel_top_k.c: whether ops, TOP_K and SOFTMAX of its values, keep few of not too many. */
 bool wk_is_top_k_softmax(const wk_op *ops);

@@ -122,6 +122,8 @@ const wk_view *wk_encoder_fault(wk_encoder *e);
  * other rows of the table are left alone; those from *n on are out of range. */
 void wk_encoder_rows(const wk_encoder *e, const wk_op *op, uint32_t *first, uint32_t *n);
 const wick_adapter_limits *wk_encoder_limits(const wk_encoder *e);
+/* The one that encodes. */
+const wk_kernel *wk_encoder_kernel(const wk_encoder *e);
 /* Which of the kernel's tunings is wanted, below n_tunings. */
 uint32_t wk_encoder_tuning(const wk_encoder *e);
 /* Whether the device has these features (WICK_WEBGPU_*). */
