@@ -270,9 +270,12 @@ static void find_convolution(wk_plan *plan, size_t i, wick_tensor *const *output
 
 /* What op i, GATED, gates: a scan and what is added to it, which come directly before. */
 static void find_scan(wk_plan *plan, size_t i, wick_tensor *const *outputs, size_t n_outputs) {
-    if (i < 3 || plan->ops[i - 3].code != WK_OP_SCAN) return;
-    for (size_t k = i - 3; k < i; k++)
-        if (!is_alone(plan, k) || !is_for_one(plan, k, 1, outputs, n_outputs)) return;
+    static const wk_opcode before[] = {WK_OP_SCAN, WK_OP_BINARY, WK_OP_BINARY};
+    if (i < 3) return;
+    for (size_t k = 0; k < 3; k++)
+        if (plan->ops[i - 3 + k].code != before[k] || !is_alone(plan, i - 3 + k) ||
+            !is_for_one(plan, i - 3 + k, 1, outputs, n_outputs))
+            return;
     (void)join_row(plan, WK_OPS_SCAN_GATED, i - 3);
 }
 
@@ -328,7 +331,8 @@ static void find_choice(wk_plan *plan, size_t i, wick_tensor *const *outputs, si
     if (of == i) return;
     (void)join_row(plan, WK_OPS_TOP_K_SOFTMAX, of);
     if (of >= 3 && plan->kernels[of - 3] && plan->kernels[of - 3]->code == WK_OPS_ADD_NORM &&
-        is_alone(plan, of - 1) && is_for_one(plan, of - 1, 1, outputs, n_outputs))
+        plan->ops[of - 1].code == WK_OP_LINEAR && is_alone(plan, of - 1) &&
+        is_for_one(plan, of - 1, 1, outputs, n_outputs))
         (void)join_row(plan, WK_OPS_ROUTE, of - 3);
 }
 

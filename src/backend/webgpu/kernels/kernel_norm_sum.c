@@ -49,8 +49,8 @@ enum { MOST_TERMS = 64 };
 /* y = a b for each row, [rows, 1, k] and [rows, k, n]. */
 static bool is_mix(const wk_op *mix, const wk_view *y) {
     const wk_view *const c = wk_dst(mix, 0), *const a = wk_src(mix, 0), *const b = wk_src(mix, 1);
-    return mix->code == WK_OP_MATMUL && c->rank == 3 && c->extent[1] == 1 && a->rank == 3 &&
-           b->rank == 3 && a->extent[0] == c->extent[0] && b->extent[0] == c->extent[0] &&
+    return c->rank == 3 && c->extent[1] == 1 && a->rank == 3 && b->rank == 3 &&
+           a->extent[0] == c->extent[0] && b->extent[0] == c->extent[0] &&
            a->extent[2] <= MOST_TERMS && b->stride[2] == 1 && a->dtype == WICK_F32 &&
            b->dtype == WICK_F32 && c->dtype == WICK_F32 && y->buf == c->buf &&
            y->offset == c->offset && y->extent[0] == c->extent[0] && y->extent[1] == c->extent[2] &&
@@ -70,8 +70,7 @@ enum {
 static bool is_router(const wk_op *ops, const wk_view *x) {
     const wk_view *const logits = wk_dst(ops, 0), *const weight = wk_src(ops, 1);
     const wk_view *const bias = wk_src(ops, 2);
-    return ops->code == WK_OP_LINEAR && ops[1].code == WK_OP_TOP_K &&
-           wk_view_same(wk_src(ops, 0), x) && weight->layout == WK_LAYOUT_PANEL_F32 &&
+    return wk_view_same(wk_src(ops, 0), x) && weight->layout == WK_LAYOUT_PANEL_F32 &&
            weight->extent[0] <= MOST_EXPERTS &&
            wk_view_count(weight) <= MOST_ROUTER_KIB * (1024 / (int64_t)sizeof(float)) &&
            (!bias->buf || bias->dtype == WICK_F32) && wk_view_same(logits, wk_src(&ops[1], 0)) &&

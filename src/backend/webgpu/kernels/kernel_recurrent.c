@@ -165,8 +165,7 @@ typedef struct scan_gating {
 static bool find_gating(const wk_op *ops, scan_gating *out) {
     const wk_op *const scan = ops, *const share = ops + 1, *const sum = ops + 2;
     out->gated = ops + 3;
-    return share->code == WK_OP_BINARY && share->p.binary == WK_BINARY_MUL &&
-           sum->code == WK_OP_BINARY && sum->p.binary == WK_BINARY_ADD &&
+    return share->p.binary == WK_BINARY_MUL && sum->p.binary == WK_BINARY_ADD &&
            are_same_channels(wk_src(share, 0), wk_src(scan, 0), scan) &&
            are_same_channels(wk_src(sum, 0), wk_dst(scan, 0), scan) &&
            are_same_channels(wk_src(sum, 1), wk_dst(share, 0), scan) &&
