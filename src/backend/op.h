@@ -416,6 +416,8 @@ typedef enum wk_opcode {
     WK_OPS_MIX_ADD_NORM,  /* MATMUL, a sum by weights of rows for each row; then as WK_OPS_ADD_NORM
                            */
     WK_OPS_ROUTE,         /* as WK_OPS_ADD_NORM; LINEAR of the norm; then as WK_OPS_TOP_K_SOFTMAX */
+    WK_OPS_ROUTE_ALL,     /* as WK_OPS_ADD_NORM; LINEAR of the norm; SOFTMAX; TOP_K of that */
+    WK_OPS_ROUTE_SHARES,  /* as WK_OPS_ROUTE_ALL; REDUCE, the sum of the values; their quotient */
     WK_OPS_HEADS,         /* ROPE_TABLE of queries, of keys; KV_APPEND of these keys */
     WK_OPS_NORMED_HEADS,  /* RMS_NORM of queries, of keys; then the same of the results */
     WK_OPS_CONV_SILU,     /* CAUSAL_CONV; UNARY, a SiLU, of it */
@@ -438,7 +440,9 @@ static inline size_t wk_opcode_ops(wk_opcode code) {
     case WK_OPS_EXPERTS_GATED: return 3;
     case WK_OPS_SCAN_GATED: return 4;
     case WK_OPS_ROUTE:
+    case WK_OPS_ROUTE_ALL:
     case WK_OPS_NORMED_HEADS: return 5;
+    case WK_OPS_ROUTE_SHARES: return 7;
     default: return 1;
     }
 }

@@ -324,16 +324,37 @@ static void find_norm(wk_plan *plan, size_t i, wick_tensor *const *outputs, size
     if (is_sum(&plan->ops[i])) (void)join_row(plan, WK_OPS_ADD_NORM, i);
 }
 
+/* Whether op i comes directly after the product, for it alone, that follows a sum and its norm. */
+static bool is_of_router(const wk_plan *plan, size_t i, wick_tensor *const *outputs,
+                         size_t n_outputs) {
+    return i >= 3 && plan->kernels[i - 3] && plan->kernels[i - 3]->code == WK_OPS_ADD_NORM &&
+           plan->ops[i - 1].code == WK_OP_LINEAR && is_alone(plan, i - 1) &&
+           is_for_one(plan, i - 1, 1, outputs, n_outputs);
+}
+
 /* The softmax of op i, of the largest elements of something; with the sum and the norm before it,
  * where that is a router's product. */
 static void find_choice(wk_plan *plan, size_t i, wick_tensor *const *outputs, size_t n_outputs) {
     const size_t of = follow(plan, i, 0, WK_OP_TOP_K, 1, outputs, n_outputs);
     if (of == i) return;
     (void)join_row(plan, WK_OPS_TOP_K_SOFTMAX, of);
-    if (of >= 3 && plan->kernels[of - 3] && plan->kernels[of - 3]->code == WK_OPS_ADD_NORM &&
-        plan->ops[of - 1].code == WK_OP_LINEAR && is_alone(plan, of - 1) &&
-        is_for_one(plan, of - 1, 1, outputs, n_outputs))
-        (void)join_row(plan, WK_OPS_ROUTE, of - 3);
+    if (is_of_router(plan, of, outputs, n_outputs)) (void)join_row(plan, WK_OPS_ROUTE, of - 3);
+}
+
+/* The largest, by op i, of the softmax of a router's product; as shares of their sum, where that
+ * and a quotient follow. */
+static void find_choice_of_all(wk_plan *plan, size_t i, wick_tensor *const *outputs,
+                               size_t n_outputs) {
+    if (i < 4 || plan->ops[i - 1].code != WK_OP_SOFTMAX || !is_alone(plan, i - 1) ||
+        !is_for_one(plan, i - 1, 1, outputs, n_outputs) ||
+        !is_of_router(plan, i - 1, outputs, n_outputs))
+        return;
+    if (i + 2 < plan->n_ops && plan->ops[i + 1].code == WK_OP_REDUCE &&
+        plan->ops[i + 2].code == WK_OP_BINARY && is_for_one(plan, i, 2, outputs, n_outputs) &&
+        is_for_one(plan, i + 1, 1, outputs, n_outputs) &&
+        join_row(plan, WK_OPS_ROUTE_SHARES, i - 4))
+        return;
+    (void)join_row(plan, WK_OPS_ROUTE_ALL, i - 4);
 }
 
 /* Whether an op may be computed directly before one after it, and moves it there. */
@@ -404,6 +425,7 @@ static void find_rows(wk_plan *plan, wick_tensor *const *outputs, size_t n_outpu
         if (plan->ops[i].code == WK_OP_GATED) find_gated(plan, i, outputs, n_outputs);
         if (plan->ops[i].code == WK_OP_UNARY) find_convolution(plan, i, outputs, n_outputs);
         if (plan->ops[i].code == WK_OP_SOFTMAX) find_choice(plan, i, outputs, n_outputs);
+        if (plan->ops[i].code == WK_OP_TOP_K) find_choice_of_all(plan, i, outputs, n_outputs);
         if (is_sum(&plan->ops[i])) find_norm(plan, i, outputs, n_outputs);
         if (plan->ops[i].code == WK_OP_KV_APPEND) find_heads(plan, i, outputs, n_outputs);
     }

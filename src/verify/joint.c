@@ -210,12 +210,30 @@ static void make_route(graph *g, inputs *in) {
     in->of[6] = in->fn % 2 ? floats(g, WICK_SHAPE(experts)) : NULL;
 }
 
+static wick_tensor *logits_of_norm(graph *g, const inputs *in) {
+    return wick_linear(add_and_norm(g, in, in->of[1]), in->of[5], in->of[6]);
+}
+
 static void run_route(graph *g, const inputs *in) {
-    wick_tensor *const y = add_and_norm(g, in, in->of[1]);
-    wick_tensor *const logits = wick_linear(y, in->of[5], in->of[6]);
     wick_tensor *ids = NULL;
-    give(g, wick_softmax(wick_top_k(logits, 1 + (int64_t)in->fn, 1, &ids), 1));
+    wick_tensor *const chosen = wick_top_k(logits_of_norm(g, in), 1 + (int64_t)in->fn, 1, &ids);
+    give(g, wick_softmax(chosen, 1));
     give(g, ids);
+}
+
+static wick_tensor *choose_of_all(graph *g, const inputs *in) {
+    wick_tensor *ids = NULL;
+    wick_tensor *const all = wick_softmax(logits_of_norm(g, in), 1);
+    wick_tensor *const chosen = wick_top_k(all, 1 + (int64_t)in->fn, 1, &ids);
+    give(g, ids);
+    return chosen;
+}
+
+static void run_route_all(graph *g, const inputs *in) { give(g, choose_of_all(g, in)); }
+
+static void run_route_shares(graph *g, const inputs *in) {
+    wick_tensor *const chosen = choose_of_all(g, in);
+    give(g, wick_div(chosen, wick_sum(chosen, 1, (const int[]){1}, true)));
 }
 
 /* Operands of one kind are parts of one tensor: a kernel has few bindings. */
@@ -330,6 +348,8 @@ static const struct {
     {WK_OPS_NORM_ADD_NORM, make_norms, run_norm_add_norm},
     {WK_OPS_MIX_ADD_NORM, make_mix, run_mix_add_norm},
     {WK_OPS_ROUTE, make_route, run_route},
+    {WK_OPS_ROUTE_ALL, make_route, run_route_all},
+    {WK_OPS_ROUTE_SHARES, make_route, run_route_shares},
     {WK_OPS_HEADS, make_heads, run_heads},
     {WK_OPS_NORMED_HEADS, make_heads, run_normed_heads},
     {WK_OPS_CONV_SILU, make_conv, run_conv},

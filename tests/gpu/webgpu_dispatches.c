@@ -32,6 +32,7 @@ static const family families[] = {
     {"gemma3", 56, 56, false, NULL},
     {"gpt-oss", 31, 34, false, NULL},
     {"mamba", 30, 30, false, NULL},
+    {"qwen3moe", 23, 25, false, NULL},
     {"smollm2-135m", 22, 22, true, SHAPE("llama", 576, 2, 9, 3, 64, 1536, false)},
     {"qwen3-0.6b", 22, 22, false, SHAPE("qwen3", 1024, 2, 16, 8, 128, 3072, true)},
     {"llama-3-8b", 22, 24, false, SHAPE("llama", 4096, 2, 32, 8, 128, 14336, false)},

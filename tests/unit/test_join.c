@@ -7,7 +7,7 @@
 #include "quant/layout.h"
 #include "tensor/record.h"
 
-enum { M = 2, N = 32, EXPERTS = 4, USED = 2, HEADS = 2, DIM = 8, MOST_OPS = 5 };
+enum { M = 2, N = 32, EXPERTS = 4, USED = 2, HEADS = 2, DIM = 8, MOST_OPS = 7 };
 
 /* Codes of the ops in the rows of a code, in their order. */
 typedef struct row_of_ops {
@@ -22,6 +22,11 @@ static const row_of_ops rows[] = {
     {WK_OPS_NORM_ADD_NORM, 3, {WK_OP_RMS_NORM, WK_OP_BINARY, WK_OP_RMS_NORM}},
     {WK_OPS_MIX_ADD_NORM, 3, {WK_OP_MATMUL, WK_OP_BINARY, WK_OP_RMS_NORM}},
     {WK_OPS_ROUTE, 5, {WK_OP_BINARY, WK_OP_RMS_NORM, WK_OP_LINEAR, WK_OP_TOP_K, WK_OP_SOFTMAX}},
+    {WK_OPS_ROUTE_ALL, 5, {WK_OP_BINARY, WK_OP_RMS_NORM, WK_OP_LINEAR, WK_OP_SOFTMAX, WK_OP_TOP_K}},
+    {WK_OPS_ROUTE_SHARES,
+     7,
+     {WK_OP_BINARY, WK_OP_RMS_NORM, WK_OP_LINEAR, WK_OP_SOFTMAX, WK_OP_TOP_K, WK_OP_REDUCE,
+      WK_OP_BINARY}},
     {WK_OPS_HEADS, 3, {WK_OP_ROPE_TABLE, WK_OP_ROPE_TABLE, WK_OP_KV_APPEND}},
     {WK_OPS_NORMED_HEADS,
      5,
@@ -79,7 +84,8 @@ static void begin(fixture *f, recording *r) {
 
 /* Whether ops that are no row of that code may be one of this code. */
 static bool is_part(wk_opcode of, wk_opcode code) {
-    return of == WK_OPS_ROUTE && (code == WK_OPS_ADD_NORM || code == WK_OPS_TOP_K_SOFTMAX);
+    const bool is_route = of == WK_OPS_ROUTE || of == WK_OPS_ROUTE_ALL || of == WK_OPS_ROUTE_SHARES;
+    return is_route && (code == WK_OPS_ADD_NORM || code == WK_OPS_TOP_K_SOFTMAX);
 }
 
 /* How many of its ops became a row of that code, and *n_ops. Those of no other did. */
@@ -299,19 +305,47 @@ static bool find_mix(fixture *f, change how) {
 }
 
 /* OTHER_SHAPE: what is chosen from is a function of the router's product. */
-static bool find_route(fixture *f, change how) {
+static bool find_routing(fixture *f, change how, wk_opcode code) {
     recording r;
     wick_tensor *const a = floats(f, WICK_SHAPE(M, N)), *const b = floats(f, WICK_SHAPE(M, N));
     wick_tensor *const w = floats(f, WICK_SHAPE(N)), *ids;
     wick_tensor *const router = floats(f, WICK_SHAPE(EXPERTS, N));
     begin(f, &r);
     wick_tensor *logits = wick_linear(wick_rms_norm(wick_add(a, b), w, 1e-5), router, NULL);
+    wick_tensor *const inner = logits;
     if (how == OTHER_SHAPE) logits = wick_sigmoid(logits);
-    wick_tensor *const y = wick_softmax(wick_top_k(logits, USED, 1, &ids), 1);
-    const bool found = applies_to(f, &r, y, logits, how, WK_OPS_ROUTE);
+    if (code != WK_OPS_ROUTE) logits = wick_softmax(logits, 1);
+    wick_tensor *y = wick_top_k(logits, USED, 1, &ids);
+    if (code == WK_OPS_ROUTE) y = wick_softmax(y, 1);
+    if (code == WK_OPS_ROUTE_SHARES) y = wick_div(y, wick_sum(y, 1, (const int[]){1}, true));
+    const bool found = applies_to(f, &r, y, inner, how, code);
     wick_tensor *const all[] = {a, b, w, router};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) wick_release(all[i]);
     return found;
+}
+
+static bool find_route(fixture *f, change how) { return find_routing(f, how, WK_OPS_ROUTE); }
+static bool find_route_all(fixture *f, change how) {
+    return find_routing(f, how, WK_OPS_ROUTE_ALL);
+}
+static bool find_route_shares(fixture *f, change how) {
+    return find_routing(f, how, WK_OPS_ROUTE_SHARES);
+}
+
+/* The chosen are read by more than their sum and the quotient. */
+static void test_chosen_are_read(void **state) {
+    fixture *const f = *state;
+    recording r;
+    wick_tensor *const a = floats(f, WICK_SHAPE(M, N)), *const w = floats(f, WICK_SHAPE(N));
+    wick_tensor *const router = floats(f, WICK_SHAPE(EXPERTS, N)), *ids;
+    begin(f, &r);
+    wick_tensor *const logits = wick_linear(wick_rms_norm(wick_add(a, a), w, 1e-5), router, NULL);
+    wick_tensor *const chosen = wick_top_k(wick_softmax(logits, 1), USED, 1, &ids);
+    wick_tensor *const shares = wick_div(chosen, wick_sum(chosen, 1, (const int[]){1}, true));
+    assert_true(applies(f, &r, (wick_tensor *[]){shares, chosen}, 2, WK_OPS_ROUTE_ALL));
+    wick_release(a);
+    wick_release(w);
+    wick_release(router);
 }
 
 static bool find_experts(fixture *f, change how) {
@@ -391,6 +425,8 @@ static void test_conv_silu(void **state) { check_rule(state, find_conv_silu, fal
 static void test_scan_gated(void **state) { check_rule(state, find_scan, true); }
 static void test_mix_add_norm(void **state) { check_rule(state, find_mix, true); }
 static void test_route(void **state) { check_rule(state, find_route, true); }
+static void test_route_all(void **state) { check_rule(state, find_route_all, true); }
+static void test_route_shares(void **state) { check_rule(state, find_route_shares, true); }
 static void test_top_k_softmax(void **state) { check_rule(state, find_top_k_softmax, false); }
 static void test_experts(void **state) { check_rule(state, find_experts, false); }
 
@@ -413,6 +449,7 @@ int main(void) {
         TEST(test_norm_add_norm), TEST(test_heads),         TEST(test_normed_heads),
         TEST(test_conv_silu),     TEST(test_top_k_softmax), TEST(test_experts),
         TEST(test_scan_gated),    TEST(test_mix_add_norm),  TEST(test_route),
+        TEST(test_route_all),     TEST(test_route_shares),  TEST(test_chosen_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,9 @@ static bool writes_over(const wk_op *op, const wk_view *x) {
 static bool is_multiplied(const wk_op *ops, const wk_kernel *const *kernels, size_t n, size_t i) {
     enum { WINDOW = 24 };
     const size_t end = i + wk_opcode_ops(kernels[i]->code);
-    const wk_view *const y = wk_dst(&ops[kernels[i]->code == WK_OPS_ROUTE ? i + 1 : end - 1], 0);
+    const wk_opcode code = kernels[i]->code;
+    const bool is_route = code >= WK_OPS_ROUTE && code <= WK_OPS_ROUTE_SHARES;
+    const wk_view *const y = wk_dst(&ops[is_route ? i + 1 : end - 1], 0);
     for (size_t k = end; k < n && k - end < WINDOW; k++) {
         if (kernels[k] && as_webgpu(kernels[k])->takes_integers) {
             const wk_view x = wk_linear_rows(&ops[k]);

@@ -9,7 +9,7 @@
 
 #include <assert.h>
 
-enum { MOST_OPS = 5 };
+enum { MOST_OPS = 7 };
 
 typedef struct stand_in {
     const wk_buffer *place;

@@ -62,28 +62,66 @@ static bool accepts_mix(const wk_op *ops) {
 }
 
 enum {
-    MOST_EXPERTS = 128,       /* what 16 KiB of shared memory hold */
+    MOST_EXPERTS = 128, /* what 16 KiB of shared memory hold */
+    MOST_CHOSEN = 16,
     MOST_ROUTER_KIB = 1 << 11 /* a workgroup multiplies a row by all of it */
 };
 
-/* ops: LINEAR of x by a router, TOP_K, SOFTMAX. */
-static bool is_router(const wk_op *ops, const wk_view *x) {
-    const wk_view *const logits = wk_dst(ops, 0), *const weight = wk_src(ops, 1);
-    const wk_view *const bias = wk_src(ops, 2);
-    return wk_view_same(wk_src(ops, 0), x) && weight->layout == WK_LAYOUT_PANEL_F32 &&
+/* How gates are made, as wgsl/route.wgsl has it. */
+typedef enum gating { OF_CHOSEN = 1, OF_ALL, SHARES } gating;
+
+/* The choice of experts: logits = LINEAR of a row, what is chosen, what that counts for. */
+typedef struct router {
+    const wk_op *product, *top_k;
+    const wk_view *gates;
+    gating gating;
+} router;
+
+static router router_of(wk_opcode code, const wk_op *ops) {
+    if (code == WK_OPS_ROUTE) return (router){&ops[2], &ops[3], wk_dst(&ops[4], 0), OF_CHOSEN};
+    if (code == WK_OPS_ROUTE_ALL) return (router){&ops[2], &ops[4], wk_dst(&ops[4], 0), OF_ALL};
+    return (router){&ops[2], &ops[4], wk_dst(&ops[6], 0), SHARES};
+}
+
+static bool is_product_of(const wk_op *op, const wk_view *x) {
+    const wk_view *const weight = wk_src(op, 1), *const bias = wk_src(op, 2);
+    return wk_view_same(wk_src(op, 0), x) && weight->layout == WK_LAYOUT_PANEL_F32 &&
            weight->extent[0] <= MOST_EXPERTS &&
            wk_view_count(weight) <= MOST_ROUTER_KIB * (1024 / (int64_t)sizeof(float)) &&
-           (!bias->buf || bias->dtype == WICK_F32) && wk_view_same(logits, wk_src(&ops[1], 0)) &&
-           wk_is_top_k_softmax(&ops[1]) && has_rows(wk_dst(&ops[2], 0)) &&
-           wk_dst(&ops[1], 1)->dtype == WICK_U32 && wk_dst(&ops[1], 1)->stride[1] == 1;
+           (!bias->buf || bias->dtype == WICK_F32) && has_rows(wk_dst(op, 0));
+}
+
+/* Its rows go out side by side, as many as the kernel can hold. */
+static bool is_router(const router *r, const wk_op *norm) {
+    const wk_view *const ids = wk_dst(r->top_k, 1);
+    return is_product_of(r->product, wk_dst(norm, 0)) && ids->dtype == WICK_U32 && ids->rank == 2 &&
+           ids->stride[1] == 1 && ids->extent[1] <= MOST_CHOSEN && has_rows(r->gates);
 }
 
 static bool accepts_route(const wk_op *ops) {
-    return accepts_two(ops) && is_router(&ops[2], wk_dst(&ops[1], 0));
+    const router r = router_of(WK_OPS_ROUTE, ops);
+    return accepts_two(ops) && is_router(&r, &ops[1]) &&
+           wk_view_same(wk_src(r.top_k, 0), wk_dst(r.product, 0)) && wk_is_top_k_softmax(r.top_k);
+}
+
+static bool accepts_route_all(const wk_op *ops) {
+    const router r = router_of(WK_OPS_ROUTE_ALL, ops);
+    return accepts_two(ops) && is_router(&r, &ops[1]) && !ops[3].p.softmax.is_log &&
+           wk_view_same(wk_src(&ops[3], 0), wk_dst(r.product, 0)) &&
+           wk_view_same(wk_src(r.top_k, 0), wk_dst(&ops[3], 0));
+}
+
+static bool accepts_route_shares(const wk_op *ops) {
+    const wk_view *const chosen = wk_dst(&ops[4], 0), *const sum = wk_dst(&ops[5], 0);
+    const router r = router_of(WK_OPS_ROUTE_SHARES, ops);
+    return accepts_route_all(ops) && is_router(&r, &ops[1]) &&
+           ops[5].p.reduce.fn == WK_REDUCE_SUM && wk_view_same(wk_src(&ops[5], 0), chosen) &&
+           wk_view_count(sum) == chosen->extent[0] && ops[6].p.binary == WK_BINARY_DIV &&
+           wk_view_same(wk_src(&ops[6], 0), chosen) && wk_src(&ops[6], 1)->buf == sum->buf;
 }
 
 enum { SUM, Y, X, RESIDUAL, WEIGHT, POST, INTEGERS, MIX, ROUTER, BIAS, IDS, GATES };
-enum { TERMS = 6, EXPERTS, HAS_BIAS, N_CONSTANTS };
+enum { TERMS = 6, EXPERTS, HAS_BIAS, GATING, N_CONSTANTS };
 
 static void write_rest(const wk_program *program, wk_strbuf *out) {
     wk_strbuf_format(out, "fn x_of(row: u32, at: u32) -> f32 {\n");
@@ -108,7 +146,7 @@ static void write_rest(const wk_program *program, wk_strbuf *out) {
         .operands = {"sum", "y", "x", "residual", "weight", "post", "q", "mix", "router", "bias",  \
                      "ids", "gates"},                                                              \
         .constants = {"THREADS", "LANES", "HAS_SUM", "HAS_POST", "BLOCKS", "SUBGROUP", "TERMS",    \
-                      "EXPERTS", "HAS_BIAS"},                                                      \
+                      "EXPERTS", "HAS_BIAS", "GATING"},                                            \
         .write = write_rest,                                                                       \
     }
 #define FINISHES(lanes, ...)                                                                       \
@@ -127,38 +165,40 @@ static const wk_source sources[2][2][2] = {
 #undef SOURCE
 
 /* norm: the last one. sum: NULL, or what it is of. post, mix: NULL, or what makes operand `term` of
- * the sum. router: NULL, or LINEAR, TOP_K and SOFTMAX. */
+ * the sum. router: NULL, or the choice that follows. */
 typedef struct norms {
-    const wk_op *norm, *sum, *post, *mix, *router;
+    const wk_op *norm, *sum, *post, *mix;
+    const router *router;
     int term;
 } norms;
 
-static void bind_router(wk_dispatch *d, const wk_op *router) {
-    const wk_view *const bias = wk_src(router, 2);
-    const int64_t n = wk_src(router, 1)->extent[0];
+static void bind_router(wk_dispatch *d, const router *r) {
+    const wk_view *const weight = wk_src(r->product, 1), *const bias = wk_src(r->product, 2);
+    const int64_t n = weight->extent[0];
     d->program.constants[EXPERTS] =
         (int32_t)((n + WK_PANEL_ROWS - 1) / WK_PANEL_ROWS * WK_PANEL_ROWS);
     d->program.constants[HAS_BIAS] = bias->buf != NULL;
-    wk_dispatch_bind(d, ROUTER, wk_src(router, 1), WK_FORM_VECTORS, false);
-    wk_dispatch_bind(d, BIAS, bias->buf ? bias : wk_dst(router + 2, 0), WK_FORM_ELEMENTS, false);
-    wk_dispatch_bind(d, IDS, wk_dst(router + 1, 1), WK_FORM_ELEMENTS, true);
-    wk_dispatch_bind(d, GATES, wk_dst(router + 2, 0), WK_FORM_ELEMENTS, true);
+    d->program.constants[GATING] = (int32_t)r->gating;
+    wk_dispatch_bind(d, ROUTER, weight, WK_FORM_VECTORS, false);
+    wk_dispatch_bind(d, BIAS, bias->buf ? bias : r->gates, WK_FORM_ELEMENTS, false);
+    wk_dispatch_bind(d, IDS, wk_dst(r->top_k, 1), WK_FORM_ELEMENTS, true);
+    wk_dispatch_bind(d, GATES, r->gates, WK_FORM_ELEMENTS, true);
 }
 
-static void put_router(wk_dispatch *d, const wk_op *router) {
-    const wk_view *const weight = wk_src(router, 1), *const ids = wk_dst(router + 1, 1);
+static void put_router(wk_dispatch *d, const router *r) {
+    const wk_view *const weight = wk_src(r->product, 1), *const ids = wk_dst(r->top_k, 1);
     const int64_t k = weight->extent[1];
     const int64_t params[] = {d->first[ROUTER],
                               (int64_t)wk_panel_bytes(WK_LAYOUT_PANEL_F32, k) / 16,
                               (k + WK_QK_SMALL - 1) / WK_QK_SMALL,
                               d->first[BIAS],
-                              wk_src(router, 2)->stride[0],
+                              wk_src(r->product, 2)->stride[0],
                               weight->extent[0],
                               ids->extent[1],
                               d->first[IDS],
                               ids->stride[0],
                               d->first[GATES],
-                              wk_dst(router + 2, 0)->stride[0]};
+                              r->gates->stride[0]};
     for (size_t i = 0; i < WK_COUNT(params); i++) wk_dispatch_u32(d, (uint32_t)params[i]);
     wk_dispatch_f32(d, NAN);
 }
@@ -253,26 +293,29 @@ static wick_status encode_mix(wk_encoder *e, const wk_op *ops) {
     return run(e, &(norms){.norm = &ops[2], .sum = &ops[1], .mix = &ops[0], .term = 1});
 }
 
-static wick_status encode_route(wk_encoder *e, const wk_op *ops) {
-    return run(e, &(norms){.norm = &ops[1], .sum = &ops[0], .router = &ops[2], .term = 1});
+static wick_status encode_routing(wk_encoder *e, const wk_op *ops) {
+    const router r = router_of(wk_encoder_kernel(e)->code, ops);
+    return run(e, &(norms){.norm = &ops[1], .sum = &ops[0], .router = &r, .term = 1});
 }
 
 /* Two kernels: by lanes of threads alone, by subgroups. */
-#define KERNEL(title, opcode, of_needs, of_ops)                                                    \
+#define KERNEL(title, opcode, of_needs, of_ops, encodes)                                           \
     const wk_webgpu_kernel wk_webgpu_##title = {                                                   \
         .base.name = #title "_wgsl",                                                               \
         .base.code = opcode,                                                                       \
         .base.needs = of_needs,                                                                    \
         .base.accepts = accepts_##of_ops,                                                          \
         .makes_integers = true,                                                                    \
-        .encode = encode_##of_ops,                                                                 \
+        .encode = encodes,                                                                         \
     };
-#define KERNELS(title, opcode, of_ops)                                                             \
-    KERNEL(title, opcode, 0, of_ops)                                                               \
-    KERNEL(title##_subgroups, opcode, WICK_WEBGPU_SUBGROUPS, of_ops)
-KERNELS(add_norm, WK_OPS_ADD_NORM, two)
-KERNELS(norm_add_norm, WK_OPS_NORM_ADD_NORM, three)
-KERNELS(mix_add_norm, WK_OPS_MIX_ADD_NORM, mix)
-KERNELS(route, WK_OPS_ROUTE, route)
+#define KERNELS(title, opcode, of_ops, encodes)                                                    \
+    KERNEL(title, opcode, 0, of_ops, encodes)                                                      \
+    KERNEL(title##_subgroups, opcode, WICK_WEBGPU_SUBGROUPS, of_ops, encodes)
+KERNELS(add_norm, WK_OPS_ADD_NORM, two, encode_two)
+KERNELS(norm_add_norm, WK_OPS_NORM_ADD_NORM, three, encode_three)
+KERNELS(mix_add_norm, WK_OPS_MIX_ADD_NORM, mix, encode_mix)
+KERNELS(route, WK_OPS_ROUTE, route, encode_routing)
+KERNELS(route_all, WK_OPS_ROUTE_ALL, route_all, encode_routing)
+KERNELS(route_shares, WK_OPS_ROUTE_SHARES, route_shares, encode_routing)
 #undef KERNELS
 #undef KERNEL

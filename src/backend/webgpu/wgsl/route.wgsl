@@ -1,11 +1,13 @@
 // After the norm of a row: its product with a router's weight of up to EXPERTS rows, summed in the
-// order of linear.wgsl, the largest of its elements, and the softmax of these.
+// order of linear.wgsl, the largest of its elements, and what they count for (GATING): 1: the softmax
+// of these; 2: what the softmax of all gives them; 3: that as shares of their sum.
 const QUADS = u32(EXPERTS) / 4u; // of rows of the weight, which lies in panels of 16
 const CHUNKS = 16u;
 
 var<workgroup> sums_of_chunks: array<vec4<f32>, CHUNKS * QUADS>;
 var<workgroup> logits: array<f32, EXPERTS>;
 var<workgroup> chosen: array<u32, 16>;
+var<workgroup> powers: array<f32, 16>; // sums of them, by lane
 
 fn kept(p: Place, i: u32) -> f32 { return logits[chosen[i]]; }
 
@@ -37,10 +39,49 @@ fn multiply(x: u32, local: u32) {
     workgroupBarrier();
 }
 
+// The softmax of all logits in their place, by as many lanes as softmax.wgsl takes and in its order.
+fn soften(local: u32) {
+    let lanes = select(16u, 1u, params.n_experts <= 16u);
+    var most = logits[0];
+    for (var i = 1u; i < params.n_experts; i++) {
+        if (place_of(logits[i]) > place_of(most)) { most = logits[i]; }
+    }
+    if (local < lanes) {
+        var sum = vec4<f32>(0.0);
+        for (var i = local; i < params.n_experts; i += 4u * lanes) {
+            for (var e = 0u; e < 4u && i + e * lanes < params.n_experts; e++) {
+                sum[e] += exp_of(logits[i + e * lanes] - most);
+            }
+        }
+        powers[local] = sum_four(sum);
+    }
+    workgroupBarrier();
+    if (local == 0u) {
+        for (var half = lanes / 2u; half > 0u; half /= 2u) {
+            for (var i = 0u; i < half; i++) { powers[i] += powers[i + half]; }
+        }
+    }
+    workgroupBarrier();
+    for (var e = local; e < params.n_experts; e += u32(THREADS)) {
+        let share = exp_of(logits[e] - most) / powers[0];
+        logits[e] = select(share, params.nan, magnitude(most) >= 0x7f800000u);
+    }
+    workgroupBarrier();
+}
+
+fn gate_of(p: Place, i: u32) -> f32 {
+    if (GATING == 1) { return softmax_of_kept(p, i, params.n_kept, params.nan); }
+    if (GATING == 2) { return kept(p, i); }
+    var sum = vec4<f32>(0.0);
+    for (var j = 0u; j < params.n_kept; j++) { sum[j % 4u] += kept(p, j); }
+    return quotient(kept(p, i), sum_four(sum));
+}
+
 fn route(row: u32, p: Place) {
     storageBarrier();
     workgroupBarrier();
     multiply(params.first.y + row * params.row.y, p.local);
+    if (GATING != 1) { soften(p.local); }
     for (var e = p.local; e < params.n_experts; e += u32(THREADS)) {
         let own = place_of(logits[e]);
         var rank = 0u;
@@ -53,7 +94,6 @@ fn route(row: u32, p: Place) {
     workgroupBarrier();
     for (var i = p.local; i < params.n_kept; i += u32(THREADS)) {
         store_ids(params.ids + row * params.ids_row + i, chosen[i]);
-        store_gates(params.gates + row * params.gates_row + i,
-                    softmax_of_kept(p, i, params.n_kept, params.nan));
+        store_gates(params.gates + row * params.gates_row + i, gate_of(p, i));
     }
 }
