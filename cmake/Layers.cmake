@@ -100,7 +100,7 @@ file(GLOB wgsl CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/webgpu/wgsl/*
 set(wgsl_source ${PROJECT_BINARY_DIR}/wgsl.c)
 add_custom_command(OUTPUT ${wgsl_source}
     COMMAND ${CMAKE_COMMAND} "-DINPUTS=${wgsl}" -DOUTPUT=${wgsl_source}
-            -P ${PROJECT_SOURCE_DIR}/cmake/EmbedShaders.cmake
+            -DJOINS_LINES=${WICK_WASM} -P ${PROJECT_SOURCE_DIR}/cmake/EmbedShaders.cmake
     DEPENDS ${wgsl} ${PROJECT_SOURCE_DIR}/cmake/EmbedShaders.cmake
     COMMENT "Embedding WGSL" VERBATIM)
 # The contact with WebGPU: a library, or the page around the module.
