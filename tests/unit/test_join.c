@@ -82,7 +82,7 @@ static void begin(fixture *f, recording *r) {
     r->scope = wick_scope_begin(device);
 }
 
-/* Whether ops that are no row of that code may be one of this code. */
+/* Whether ops that make no row `of` may still make a row of that code. */
 static bool is_part(wk_opcode of, wk_opcode code) {
     const bool is_route = of == WK_OPS_ROUTE || of == WK_OPS_ROUTE_ALL || of == WK_OPS_ROUTE_SHARES;
     return is_route && (code == WK_OPS_ADD_NORM || code == WK_OPS_TOP_K_SOFTMAX);
