@@ -413,8 +413,8 @@ typedef enum wk_opcode {
     WK_OPS_GATED,         /* LINEAR; GATED of the halves of its columns */
     WK_OPS_ADD_NORM,      /* BINARY, a sum; RMS_NORM of it */
     WK_OPS_NORM_ADD_NORM, /* RMS_NORM; a sum with that; RMS_NORM of the sum */
-    WK_OPS_MIX_ADD_NORM,  /* MATMUL, a sum by weights of rows for each row; then as WK_OPS_ADD_NORM
-                           */
+    WK_OPS_MIX_ADD_NORM,  /* MATMUL, a weighted sum for each row; then as WK_OPS_ADD_NORM */
+    /* Those of a router, up to WK_OPS_ROUTE_SHARES: the norm is the second op. */
     WK_OPS_ROUTE,         /* as WK_OPS_ADD_NORM; LINEAR of the norm; then as WK_OPS_TOP_K_SOFTMAX */
     WK_OPS_ROUTE_ALL,     /* as WK_OPS_ADD_NORM; LINEAR of the norm; SOFTMAX; TOP_K of that */
     WK_OPS_ROUTE_SHARES,  /* as WK_OPS_ROUTE_ALL; REDUCE, the sum of the values; their quotient */

@@ -312,13 +312,15 @@ static void find_norm(wk_plan *plan, size_t i, wick_tensor *const *outputs, size
         of++;
     if (of == plan->n_ops || of - i == WINDOW || !may_move(plan, of, i)) return;
     move_after(plan, of, i);
-    static const wk_opcode terms[][2] = {{WK_OP_RMS_NORM, WK_OPS_NORM_ADD_NORM},
-                                         {WK_OP_MATMUL, WK_OPS_MIX_ADD_NORM}};
+    static const struct {
+        wk_opcode code, row; /* of what makes the second summand; of all */
+    } terms[] = {{WK_OP_RMS_NORM, WK_OPS_NORM_ADD_NORM}, {WK_OP_MATMUL, WK_OPS_MIX_ADD_NORM}};
     for (size_t t = 0; t < WK_COUNT(terms) && is_sum(&plan->ops[i]); t++) {
-        const size_t term = follow(plan, i, 1, terms[t][0], 1, outputs, n_outputs);
-        if (term == i || !may_move(plan, i + 1, term + 1)) continue;
+        const size_t term = follow(plan, i, 1, terms[t].code, 1, outputs, n_outputs);
+        if (term == i) continue;
+        if (!may_move(plan, i + 1, term + 1)) return;
         move_after(plan, i + 1, term + 1);
-        if (join_row(plan, terms[t][1], term)) return;
+        if (join_row(plan, terms[t].row, term)) return;
         i = term + 1;
     }
     if (is_sum(&plan->ops[i])) (void)join_row(plan, WK_OPS_ADD_NORM, i);

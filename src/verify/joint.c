@@ -164,11 +164,16 @@ static void run_gated(graph *g, const inputs *in) {
     give(g, gated(in, wick_narrow(y, 1, 0, n), wick_narrow(y, 1, n, n)));
 }
 
+/* Of rows of n. */
+static void make_sum_and_norms(graph *g, inputs *in, int64_t n) {
+    for (int i = 0; i < 2; i++) in->of[i] = floats(g, WICK_SHAPE(in->rows, n));
+    for (int i = 2; i < 4; i++) in->of[i] = floats(g, WICK_SHAPE(n));
+}
+
 /* A product follows the norm. */
 static void make_norms(graph *g, inputs *in) {
     const int64_t n = BLOCK * one_of(g, 40);
-    for (int i = 0; i < 2; i++) in->of[i] = floats(g, WICK_SHAPE(in->rows, n));
-    for (int i = 2; i < 4; i++) in->of[i] = floats(g, WICK_SHAPE(n));
+    make_sum_and_norms(g, in, n);
     in->of[4] = weight(g, WICK_SHAPE(PANEL, n), NULL, 1);
 }
 
@@ -191,8 +196,9 @@ static void run_norm_add_norm(graph *g, const inputs *in) {
 }
 
 static void make_mix(graph *g, inputs *in) {
-    make_norms(g, in);
-    const int64_t n = in->of[0] ? wick_tensor_shape(in->of[0]).extent[1] : 1, k = one_of(g, 9);
+    const int64_t n = BLOCK * one_of(g, 16), k = one_of(g, 20);
+    make_sum_and_norms(g, in, n);
+    in->of[4] = weight(g, WICK_SHAPE(PANEL, n), NULL, 1);
     in->of[1] = floats(g, WICK_SHAPE(in->rows, k));
     in->of[3] = floats(g, WICK_SHAPE(in->rows, k, n));
 }
@@ -203,9 +209,9 @@ static void run_mix_add_norm(graph *g, const inputs *in) {
 }
 
 static void make_route(graph *g, inputs *in) {
-    make_norms(g, in);
-    const int64_t n = in->of[0] ? wick_tensor_shape(in->of[0]).extent[1] : 1;
-    const int64_t experts = 3 + one_of(g, 40);
+    const int64_t n = in->fn == 3 ? one_of(g, 16) : BLOCK * one_of(g, 16);
+    const int64_t experts = 15 + one_of(g, 113);
+    make_sum_and_norms(g, in, n);
     in->of[5] = weight_of(g, WICK_F32, WICK_SHAPE(experts, n), NULL, 1);
     in->of[6] = in->fn % 2 ? floats(g, WICK_SHAPE(experts)) : NULL;
 }
@@ -216,7 +222,7 @@ static wick_tensor *logits_of_norm(graph *g, const inputs *in) {
 
 static void run_route(graph *g, const inputs *in) {
     wick_tensor *ids = NULL;
-    wick_tensor *const chosen = wick_top_k(logits_of_norm(g, in), 1 + (int64_t)in->fn, 1, &ids);
+    wick_tensor *const chosen = wick_top_k(logits_of_norm(g, in), 1 + 5 * (int64_t)in->fn, 1, &ids);
     give(g, wick_softmax(chosen, 1));
     give(g, ids);
 }
@@ -224,7 +230,7 @@ static void run_route(graph *g, const inputs *in) {
 static wick_tensor *choose_of_all(graph *g, const inputs *in) {
     wick_tensor *ids = NULL;
     wick_tensor *const all = wick_softmax(logits_of_norm(g, in), 1);
-    wick_tensor *const chosen = wick_top_k(all, 1 + (int64_t)in->fn, 1, &ids);
+    wick_tensor *const chosen = wick_top_k(all, 1 + 5 * (int64_t)in->fn, 1, &ids);
     give(g, ids);
     return chosen;
 }

@@ -1,11 +1,10 @@
 /* backend/webgpu/kernels/kernel_norm_sum.c: norms of rows as integers, too, and a sum of rows and
- * its norm as one dispatch, alone, with a norm or a weighted sum that the second summand is, or
- * with the choice of experts by a router that follows. The bits are those of the ops one by one. */
+ * its norm as one dispatch: alone; with what makes the second summand, a norm or a weighted sum;
+ * with a router's choice of experts, which follows. The bits are those of the ops one by one. */
 #include "backend/webgpu/kernels/norm_sum.h"
 #include "backend/webgpu/kernels/rows.h"
 
 #include "core/compiler.h"
-#include "core/half.h"
 #include "quant/panel.h"
 
 #include <math.h>
@@ -50,7 +49,7 @@ enum { MOST_TERMS = 64 };
 static bool is_mix(const wk_op *mix, const wk_view *y) {
     const wk_view *const c = wk_dst(mix, 0), *const a = wk_src(mix, 0), *const b = wk_src(mix, 1);
     return c->rank == 3 && c->extent[1] == 1 && a->rank == 3 && b->rank == 3 &&
-           a->extent[0] == c->extent[0] && b->extent[0] == c->extent[0] &&
+           a->extent[0] == c->extent[0] && b->extent[0] == c->extent[0] && a->extent[2] > 0 &&
            a->extent[2] <= MOST_TERMS && b->stride[2] == 1 && a->dtype == WICK_F32 &&
            b->dtype == WICK_F32 && c->dtype == WICK_F32 && y->buf == c->buf &&
            y->offset == c->offset && y->extent[0] == c->extent[0] && y->extent[1] == c->extent[2] &&
@@ -64,7 +63,7 @@ static bool accepts_mix(const wk_op *ops) {
 enum {
     MOST_EXPERTS = 128, /* what 16 KiB of shared memory hold */
     MOST_CHOSEN = 16,
-    MOST_ROUTER_KIB = 1 << 11 /* a workgroup multiplies a row by all of it */
+    MOST_ROUTER = 1 << 19 /* elements: a workgroup multiplies a row by all of them */
 };
 
 /* How gates are made, as wgsl/route.wgsl has it. */
@@ -86,8 +85,7 @@ static router router_of(wk_opcode code, const wk_op *ops) {
 static bool is_product_of(const wk_op *op, const wk_view *x) {
     const wk_view *const weight = wk_src(op, 1), *const bias = wk_src(op, 2);
     return wk_view_same(wk_src(op, 0), x) && weight->layout == WK_LAYOUT_PANEL_F32 &&
-           weight->extent[0] <= MOST_EXPERTS &&
-           wk_view_count(weight) <= MOST_ROUTER_KIB * (1024 / (int64_t)sizeof(float)) &&
+           weight->extent[0] <= MOST_EXPERTS && wk_view_count(weight) <= MOST_ROUTER &&
            (!bias->buf || bias->dtype == WICK_F32) && has_rows(wk_dst(op, 0));
 }
 
@@ -111,13 +109,20 @@ static bool accepts_route_all(const wk_op *ops) {
            wk_view_same(wk_src(r.top_k, 0), wk_dst(&ops[3], 0));
 }
 
+/* One number for each row, in all its columns. */
+static bool is_of_rows(const wk_view *divisor, const wk_view *sums) {
+    return divisor->buf == sums->buf && divisor->offset == sums->offset &&
+           (divisor->extent[0] == 1 || divisor->stride[0] == 1) &&
+           (divisor->extent[1] == 1 || divisor->stride[1] == 0);
+}
+
 static bool accepts_route_shares(const wk_op *ops) {
-    const wk_view *const chosen = wk_dst(&ops[4], 0), *const sum = wk_dst(&ops[5], 0);
-    const router r = router_of(WK_OPS_ROUTE_SHARES, ops);
-    return accepts_route_all(ops) && is_router(&r, &ops[1]) &&
-           ops[5].p.reduce.fn == WK_REDUCE_SUM && wk_view_same(wk_src(&ops[5], 0), chosen) &&
-           wk_view_count(sum) == chosen->extent[0] && ops[6].p.binary == WK_BINARY_DIV &&
-           wk_view_same(wk_src(&ops[6], 0), chosen) && wk_src(&ops[6], 1)->buf == sum->buf;
+    const wk_view *const chosen = wk_dst(&ops[4], 0), *const sums = wk_dst(&ops[5], 0);
+    return accepts_route_all(ops) && ops[5].p.reduce.fn == WK_REDUCE_SUM &&
+           wk_view_same(wk_src(&ops[5], 0), chosen) && wk_view_is_dense(sums) &&
+           wk_view_count(sums) == chosen->extent[0] && ops[6].p.binary == WK_BINARY_DIV &&
+           wk_view_same(wk_src(&ops[6], 0), chosen) && is_of_rows(wk_src(&ops[6], 1), sums) &&
+           has_rows(wk_dst(&ops[6], 0));
 }
 
 enum { SUM, Y, X, RESIDUAL, WEIGHT, POST, INTEGERS, MIX, ROUTER, BIAS, IDS, GATES };

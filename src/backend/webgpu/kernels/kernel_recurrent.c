@@ -196,8 +196,8 @@ static wick_status encode_scan(wk_encoder *e, const wk_op *op) {
         .constants = {"LANES", "PER", "IS_DELTA", "IS_PLAIN", "FN"},
         .write = write_finished_scan};
     scan_gating gating;
-    const bool is_gated =
-        wk_encoder_kernel(e)->code == WK_OPS_SCAN_GATED && find_gating(op, &gating);
+    const bool is_gated = wk_encoder_kernel(e)->code == WK_OPS_SCAN_GATED;
+    if (is_gated) (void)find_gating(op, &gating);
     const wk_view *const y = is_gated ? &gating.y : wk_dst(op, 0), *const gate = wk_src(op, 2);
     const wk_batch_layout *const batch = &op->p.scan.batch;
     const int64_t n = wk_src(op, 3)->extent[3];

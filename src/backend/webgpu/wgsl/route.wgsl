@@ -1,13 +1,13 @@
 // After the norm of a row: its product with a router's weight of up to EXPERTS rows, summed in the
-// order of linear.wgsl, the largest of its elements, and what they count for (GATING): 1: the softmax
-// of these; 2: what the softmax of all gives them; 3: that as shares of their sum.
+// order of linear.wgsl, the largest of these logits, and their gates. GATING 1: the softmax of the
+// chosen logits; 2: the softmax of all, of which these are the chosen; 3: as 2, divided by their sum.
 const QUADS = u32(EXPERTS) / 4u; // of rows of the weight, which lies in panels of 16
 const CHUNKS = 16u;
 
 var<workgroup> sums_of_chunks: array<vec4<f32>, CHUNKS * QUADS>;
 var<workgroup> logits: array<f32, EXPERTS>;
 var<workgroup> chosen: array<u32, 16>;
-var<workgroup> powers: array<f32, 16>; // sums of them, by lane
+var<workgroup> powers: array<f32, 16>; // sums of exponentials, by lane
 
 fn kept(p: Place, i: u32) -> f32 { return logits[chosen[i]]; }
 
@@ -46,14 +46,14 @@ fn soften(local: u32) {
     for (var i = 1u; i < params.n_experts; i++) {
         if (place_of(logits[i]) > place_of(most)) { most = logits[i]; }
     }
-    if (local < lanes) {
+    for (var lane = local; lane < lanes; lane += u32(THREADS)) {
         var sum = vec4<f32>(0.0);
-        for (var i = local; i < params.n_experts; i += 4u * lanes) {
+        for (var i = lane; i < params.n_experts; i += 4u * lanes) {
             for (var e = 0u; e < 4u && i + e * lanes < params.n_experts; e++) {
                 sum[e] += exp_of(logits[i + e * lanes] - most);
             }
         }
-        powers[local] = sum_four(sum);
+        powers[lane] = sum_four(sum);
     }
     workgroupBarrier();
     if (local == 0u) {
