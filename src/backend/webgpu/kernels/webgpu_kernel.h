@@ -17,9 +17,9 @@
 
 enum {
     WK_MAX_CONSTANTS = 26,
-    WK_CORE_BINDINGS = 8,     /* that every device has */
+    WK_CORE_BINDINGS = 8,                  /* that every device has */
     WK_MAX_BINDINGS = WK_GPU_MAX_BINDINGS, /* a device may have fewer */
-    WK_PROGRAM_OPERANDS = 12, /* of which several may share a binding */
+    WK_PROGRAM_OPERANDS = 12,              /* of which several may share a binding */
     WK_PARAM_WORDS = WK_GPU_PARAM_BYTES / 4,
     WK_INTEGER_WORDS = 20, /* of a block of 32 elements, wgsl/quantize.wgsl */
 };
