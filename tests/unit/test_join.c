@@ -229,17 +229,16 @@ static bool find_heads(fixture *f, change how, bool has_norms) {
 static bool find_plain_heads(fixture *f, change how) { return find_heads(f, how, false); }
 static bool find_normed_heads(fixture *f, change how) { return find_heads(f, how, true); }
 
+/* Of ops that carry a state. */
+static const wk_batch_layout of_states = {
+    .n_rows = M, .n_sequences = 1, .positions = 2, .sequences = 4, .states = 6, .n_words = 16};
+
 static bool find_conv_silu(fixture *f, change how) {
     recording r;
     wick_tensor *const x = floats(f, WICK_SHAPE(M, N)), *const w = floats(f, WICK_SHAPE(N, 4));
     wick_tensor *const state = floats(f, WICK_SHAPE(1, 3, N));
     wick_tensor *const batch = wick_zeros(f->device, WICK_U32, WICK_SHAPE(16));
-    const wk_params params = {.conv.batch = {.n_rows = M,
-                                             .n_sequences = 1,
-                                             .positions = 2,
-                                             .sequences = 4,
-                                             .states = 6,
-                                             .n_words = 16}};
+    const wk_params params = {.conv.batch = of_states};
     begin(f, &r);
     wick_tensor *const y = wk_causal_conv(x, w, NULL, state, batch, &params);
     const bool found = applies_to(f, &r, wick_silu(y), y, how, WK_OPS_CONV_SILU);
@@ -272,12 +271,7 @@ static bool find_scan(fixture *f, change how) {
     wick_tensor *const bc = floats(f, WICK_SHAPE(M, 2, 1, 4));
     wick_tensor *const state = floats(f, WICK_SHAPE(1, HEADS, 4, DIM));
     wick_tensor *const batch = wick_zeros(f->device, WICK_U32, WICK_SHAPE(16));
-    const wk_params params = {.scan.batch = {.n_rows = M,
-                                             .n_sequences = 1,
-                                             .positions = 2,
-                                             .sequences = 4,
-                                             .states = 6,
-                                             .n_words = 16}};
+    const wk_params params = {.scan.batch = of_states};
     begin(f, &r);
     wick_tensor *const y = wk_scan(&(wk_scan_inputs){x, step, gate, bc}, state, batch, &params);
     wick_tensor *const sum = wick_add(y, how == OTHER_SHAPE ? x : wick_mul(x, d));
