@@ -293,6 +293,91 @@ static void many_of_a_long_row_are_found_on_the_cpu(void **state) {
     wick_device_close(cpu);
 }
 
+/* --- Rows that are sorted --- */
+
+/* Rows of more than one tile: merged once, twice and three times. */
+static void long_rows_are_sorted_as_on_the_cpu(void **state) {
+    static const int64_t sizes[][2] = {{3, 1500}, {1, 2049}, {2, 5000}};
+    (void)state;
+    wick_device *const devices[] = {open_device(&manners[0], true), open_device(NULL, false)};
+    for (size_t k = 0; k < WK_COUNT(sizes); k++) {
+        wick_tensor *order[2];
+        for (int i = 0; i < 2; i++) {
+            wick_tensor *const x = numbers(devices[i], WICK_F32, sizes[k][0], sizes[k][1]);
+            order[i] = wick_argsort(x, 1, k == 1);
+            wick_release(x);
+        }
+        assert_same(order[0], order[1]);
+        wick_release(order[0]);
+        wick_release(order[1]);
+    }
+    wick_device_close(devices[0]);
+    wick_device_close(devices[1]);
+}
+
+/* n sources in each of ROWS rows, for SLOTS elements: runs of one element go on in many chunks,
+ * and its source is the last of them where fn sets. Powers of two, so that the order of sums and
+ * of products does not matter. */
+static wick_tensor *scattered(wick_device *device, wick_dtype dtype, int64_t n, int dim,
+                              wick_scatter_fn fn) {
+    enum { ROWS = 2, SLOTS = 50, MOST = 5000 };
+    static float values[ROWS * MOST];
+    static int64_t slots[ROWS * MOST];
+    assert_true(n <= MOST);
+    for (int64_t i = 0; i < ROWS * n; i++) {
+        const int64_t other = i * 7919 % 211;
+        slots[i] = other < SLOTS - 1 ? other : 3; /* most are for one; none for the last */
+        values[i] = fn == WICK_SCATTER_MUL ? (i % 2 ? 2.0F : 0.5F) : (float)(i * 31 % 101 - 50);
+        if (i == n / 2 && fn == WICK_SCATTER_MAX) values[i] = (float)NAN;
+    }
+    const wick_scope scope = wick_scope_begin(device);
+    const wick_shape shape = WICK_SHAPE(ROWS, n);
+    const size_t count = (size_t)(ROWS * n);
+    wick_tensor *const src =
+        wick_tensor_from_data(device, WICK_F32, shape, values, count * sizeof *values);
+    wick_tensor *const wide =
+        wick_tensor_from_data(device, WICK_I64, shape, slots, count * sizeof *slots);
+    wick_tensor *const x = wick_full(device, dtype, WICK_SHAPE(ROWS, SLOTS), 3);
+    wick_tensor *const from = wick_cast(src, dtype);
+    wick_tensor *const index = dim == 0 ? wick_cast(wide, WICK_I32) : wide;
+    wick_tensor *const y =
+        dim == 1 ? wick_scatter(x, 1, index, from, fn)
+                 : wick_scatter(wick_transpose(x, 0, 1), 0, wick_transpose(index, 0, 1),
+                                wick_transpose(from, 0, 1), fn);
+    wick_retain(y);
+    wick_scope_end(scope);
+    return y;
+}
+
+/* Of many sources, which are sorted by the element that they meet: three chunks and one tile; with
+ * tiles to merge. */
+static void many_sources_meet_as_on_the_cpu(void **state) {
+    static const struct {
+        wick_dtype dtype;
+        int64_t n;
+        int dim;
+        wick_scatter_fn fn;
+    } cases[] = {
+        {WICK_F32, 130, 1, WICK_SCATTER_ADD},  {WICK_F32, 5000, 1, WICK_SCATTER_ADD},
+        {WICK_F32, 2500, 0, WICK_SCATTER_MAX}, {WICK_I64, 2500, 1, WICK_SCATTER_SET},
+        {WICK_F16, 700, 0, WICK_SCATTER_SET},  {WICK_F32, 200, 1, WICK_SCATTER_MUL},
+    };
+    (void)state;
+    wick_device *const gpu = open_device(&manners[0], true), *const cpu = open_device(NULL, false);
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        wick_tensor *const got =
+            scattered(gpu, cases[i].dtype, cases[i].n, cases[i].dim, cases[i].fn);
+        wick_tensor *const want =
+            scattered(cpu, cases[i].dtype, cases[i].n, cases[i].dim, cases[i].fn);
+        assert_same(got, want);
+        wick_release(got);
+        wick_release(want);
+    }
+    assert_int_equal(fallbacks_of(gpu), 0);
+    wick_device_close(gpu);
+    wick_device_close(cpu);
+}
+
 /* Any NaN is as good as another one of its sign. */
 static void check_cast(wick_tensor *on_gpu, wick_tensor *on_cpu, wick_dtype to, bool is_of_bits) {
     wick_tensor *const a = wick_cast(on_gpu, to), *const b = wick_cast(on_cpu, to);
@@ -501,6 +586,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_largest_are_the_cpus),
     cmocka_unit_test(the_largest_of_rows_in_pieces),
     cmocka_unit_test(many_of_a_long_row_are_found_on_the_cpu),
+    cmocka_unit_test(long_rows_are_sorted_as_on_the_cpu),
+    cmocka_unit_test(many_sources_meet_as_on_the_cpu),
     cmocka_unit_test(casts_of_8_bit_floats_are_the_cpus),
     cmocka_unit_test(chains_are_their_operations),
     cmocka_unit_test(chains_of_integers_are_the_cpus),
