@@ -229,11 +229,11 @@ static wick_tensor *without_nan(wick_tensor *x) {
     return y;
 }
 
-static void check_top_k(wick_device *gpu, wick_device *cpu, wick_dtype dtype, const int64_t *size) {
-    wick_tensor *places[2], *values[2], *x[2];
+/* x: the same on both devices, released here. */
+static void check_largest(wick_tensor *const x[2], int64_t k) {
+    wick_tensor *places[2], *values[2];
     for (int i = 0; i < 2; i++) {
-        x[i] = numbers(i ? cpu : gpu, dtype, size[0], size[1]);
-        values[i] = wick_top_k(x[i], size[2], 1, &places[i]);
+        values[i] = wick_top_k(x[i], k, 1, &places[i]);
         if (!values[i]) fail_msg("there is no top-k");
     }
     assert_same(places[0], places[1]);
@@ -247,16 +247,43 @@ static void check_top_k(wick_device *gpu, wick_device *cpu, wick_dtype dtype, co
     }
 }
 
+static void check_top_k(wick_device *gpu, wick_device *cpu, wick_dtype dtype, const int64_t *size) {
+    wick_tensor *const x[2] = {numbers(gpu, dtype, size[0], size[1]),
+                               numbers(cpu, dtype, size[0], size[1])};
+    check_largest(x, size[2]);
+}
+
 static void the_largest_are_the_cpus(void **state) {
     static const int64_t sizes[][3] = {
         {1, 1, 1},        {300, 8, 2},     {100, 128, 8},    {70, 512, 10},
         {40, 1000, 1000}, {3, 1024, 1024}, {3, 1025, 512},   {2, 5000, 511},
-        {1, 49152, 40},   {1, 262144, 1},  {1, 262144, 512},
+        {1, 49152, 40},   {1, 262144, 1},  {1, 262144, 512}, {2, 256, 128},
+        {2, 257, 128},    {2, 257, 129},   {2, 8192, 128},   {3, 8193, 127},
     };
     (void)state;
     wick_device *const gpu = open_device(&manners[0], true), *const cpu = open_device(NULL, false);
     for (size_t i = 0; i < WK_COUNT(sizes); i++)
         check_top_k(gpu, cpu, narrow_floats[i % WK_COUNT(narrow_floats)], sizes[i]);
+    wick_device_close(gpu);
+    wick_device_close(cpu);
+}
+
+/* Among what the first of a workgroup's threads read: more than a tile holds is no smaller than the
+ * bound that the kernel sieves by. In the second row the same, but for the last part. */
+static void many_large_ones_are_near_each_other(void **state) {
+    enum { N = 8192 + 300, ROWS = 2, K = 128, THREADS = 256 };
+    static float values[ROWS][N];
+    for (int i = 0; i < ROWS * N; i++) {
+        const int at = i % N, row = i / N;
+        const bool is_large = at % THREADS < K - 1 && (row == 0 || at < 8192);
+        values[row][at] = (float)(i * 7919 % 4999) + (is_large ? 8192.0F : 0.0F);
+    }
+    (void)state;
+    wick_device *const gpu = open_device(&manners[0], true), *const cpu = open_device(NULL, false);
+    const wick_shape shape = WICK_SHAPE(ROWS, N);
+    wick_tensor *const x[2] = {wick_tensor_from_data(gpu, WICK_F32, shape, values, sizeof values),
+                               wick_tensor_from_data(cpu, WICK_F32, shape, values, sizeof values)};
+    check_largest(x, K);
     wick_device_close(gpu);
     wick_device_close(cpu);
 }
@@ -585,6 +612,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(faults_are_reported_once),
     cmocka_unit_test(the_largest_are_the_cpus),
     cmocka_unit_test(the_largest_of_rows_in_pieces),
+    cmocka_unit_test(many_large_ones_are_near_each_other),
     cmocka_unit_test(many_of_a_long_row_are_found_on_the_cpu),
     cmocka_unit_test(long_rows_are_sorted_as_on_the_cpu),
     cmocka_unit_test(many_sources_meet_as_on_the_cpu),

@@ -1,5 +1,5 @@
-/* backend/webgpu/kernels/kernel_top_k.c: the k largest elements of rows: tiles are sorted, and what
- * they keep, until one tile is left. */
+/* backend/webgpu/kernels/kernel_top_k.c: the k largest elements of rows: parts are sorted, and what
+ * they keep, until one part is left. */
 #include "backend/webgpu/kernels/norm_sum.h"
 #include "backend/webgpu/kernels/rows.h"
 
@@ -8,12 +8,15 @@
 #include <math.h>
 
 /* Elements of the largest tile: 8 bytes each in shared memory. Half of them at most are kept, where
- * there are several tiles: each dispatch leaves half of its candidates or fewer. */
+ * there are several parts: each dispatch leaves half of its candidates or fewer. Where few are
+ * kept, a part is sieved before it is sorted, and may be longer than a tile. */
 enum {
     MOST_TILE = 1024,
     LEAST_TILE = 64,
     MOST_KEPT = MOST_TILE / 2,
     MOST_THREADS = 256,
+    MOST_SIEVED = MOST_THREADS / 2, /* that are kept: about the better half of the threads' best */
+    SIEVED_PART = 8 * MOST_TILE,
     MOST_SOFTMAX = 16
 };
 
@@ -35,6 +38,7 @@ typedef struct pass {
     wk_rows rows;
     const wk_view *from, *to; /* candidates, or NULL */
     const wk_op *softmax;     /* of the values, or NULL */
+    bool is_sieved;
 } pass;
 
 static wick_status run(wk_encoder *e, const wk_op *op, const pass *p) {
@@ -42,7 +46,7 @@ static wick_status run(wk_encoder *e, const wk_op *op, const pass *p) {
     {.name = "top_k",                                                                              \
      .parts = {wk_wgsl_rows, wk_wgsl_bitonic, wk_wgsl_top_k, __VA_ARGS__},                         \
      .operands = {"y", "x", "z", "c"},                                                             \
-     .constants = {"THREADS", "LANES", "COLUMNS", "FROM_PARTS", "TO_PARTS", "TILE"}}
+     .constants = {"THREADS", "LANES", "COLUMNS", "FROM_PARTS", "TO_PARTS", "TILE", "SIEVE"}}
     static const wk_source sources[2] = {
         SOURCE(wk_wgsl_top_k_values),
         SOURCE(wk_wgsl_functions, wk_wgsl_softmax_of_kept, wk_wgsl_top_k_softmax)};
@@ -55,7 +59,8 @@ static wick_status run(wk_encoder *e, const wk_op *op, const pass *p) {
     int32_t *const constants = d.program.constants + WK_ROWS_CONSTANTS;
     constants[0] = p->from != NULL;
     constants[1] = p->to != NULL;
-    constants[2] = (int32_t)p->rows.part;
+    constants[2] = (int32_t)(p->rows.part < MOST_TILE ? p->rows.part : MOST_TILE);
+    constants[3] = p->is_sieved;
     /* A program names all four: what a pass does not have is another one, and not looked at. */
     wk_dispatch_bind(&d, 0, p->to ? p->to : values, WK_FORM_ELEMENTS, true);
     wk_dispatch_bind(&d, 1, x, WK_FORM_ELEMENTS, false);
@@ -66,21 +71,26 @@ static wick_status run(wk_encoder *e, const wk_op *op, const pass *p) {
     return wk_rows_run(e, &d, &p->rows, own);
 }
 
-/* Rows of n elements in tiles, each of which has a workgroup. */
-static void set_tiles(wk_rows *rows, uint32_t n) {
+/* Rows of n elements in parts, each of which has a workgroup and keeps k. */
+static void set_parts(pass *p, uint32_t n, uint32_t k) {
+    wk_rows *const rows = &p->rows;
+    const uint32_t tile = tile_of(n);
+    p->is_sieved = tile == MOST_TILE && k <= MOST_SIEVED;
     rows->n = n;
-    rows->part = tile_of(n);
+    rows->part = p->is_sieved ? SIEVED_PART : tile;
     rows->n_parts = (n + rows->part - 1) / rows->part;
-    rows->threads = rows->part / 2 < MOST_THREADS ? rows->part / 2 : MOST_THREADS;
+    rows->threads = tile / 2 < MOST_THREADS ? tile / 2 : MOST_THREADS;
     rows->lanes = rows->threads;
     rows->by_columns = false;
 }
 
-/* Of the candidates that the first dispatch leaves: k of each tile. */
+/* Of the candidates that the first dispatch leaves: k of each part. */
 static uint64_t candidate_bytes(const wk_op *op) {
-    const wk_view *const x = wk_src(op, 0);
-    const uint64_t n_tiles = ((uint64_t)x->extent[x->rank - 1] + MOST_TILE - 1) / MOST_TILE;
-    return n_tiles > 1 ? 8 * n_tiles * (uint64_t)wk_view_count(wk_dst(op, 0)) : 0;
+    const wk_view *const x = wk_src(op, 0), *const values = wk_dst(op, 0);
+    pass first;
+    set_parts(&first, (uint32_t)x->extent[x->rank - 1], (uint32_t)values->extent[x->rank - 1]);
+    const uint64_t n_parts = first.rows.n_parts;
+    return n_parts > 1 ? 8 * n_parts * (uint64_t)wk_view_count(values) : 0;
 }
 
 static wick_status encode_top_k(wk_encoder *e, const wk_op *op) {
@@ -90,7 +100,7 @@ static wick_status encode_top_k(wk_encoder *e, const wk_op *op) {
     if (wk_view_count(values) == 0) return WICK_OK;
     wk_view candidates[2] = {{0}}; /* read and written alternately */
     pass p = {.rows = wk_rows_of_two(values, wk_dst(op, 1), x, last)};
-    set_tiles(&p.rows, p.rows.n);
+    set_parts(&p, p.rows.n, k);
     for (int turn = 0; p.rows.n_parts > 1; turn = !turn) {
         wk_view *const to = &candidates[turn];
         const uint32_t n = p.rows.n_parts * k;
@@ -99,7 +109,7 @@ static wick_status encode_top_k(wk_encoder *e, const wk_op *op) {
         p.to = to;
         WK_TRY(run(e, op, &p));
         p.from = to;
-        set_tiles(&p.rows, n);
+        set_parts(&p, n, k);
     }
     p.to = NULL;
     return run(e, op, &p);
@@ -117,7 +127,7 @@ bool wk_is_top_k_softmax(const wk_op *ops) {
 static wick_status encode_softmax(wk_encoder *e, const wk_op *ops) {
     const wk_view *const y = wk_dst(&ops[1], 0), *const x = wk_src(ops, 0);
     pass p = {.rows = wk_rows_of_two(y, wk_dst(ops, 1), x, x->rank - 1), .softmax = &ops[1]};
-    set_tiles(&p.rows, p.rows.n);
+    set_parts(&p, p.rows.n, (uint32_t)y->extent[y->rank - 1]);
     return run(e, ops, &p);
 }
 

@@ -26,7 +26,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (number >= params.n_groups) { return; }
     let p = place_of(number, local);
     for (var i = local; i < u32(TILE); i += u32(THREADS)) { tile[i] = candidate(p, p.begin + i); }
-    sort(local);
+    sort(local, u32(TILE));
     for (var i = local; p.begin + i < p.end; i += u32(THREADS)) {
         if (WHOLE == 1) {
             store_y(p.y + i * params.own.y, bitcast<V_y>(tile[i].y));

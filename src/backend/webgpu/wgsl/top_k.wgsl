@@ -1,6 +1,6 @@
-// The k largest elements of rows: a workgroup sorts a tile of them and keeps k. Of rows longer than
-// a tile every part gives k candidates (TO_PARTS), which are the elements of the next dispatch
-// (FROM_PARTS). y: values, or candidates; z: indices.
+// The k largest elements of rows: a workgroup sorts a part of them, or what it sieved from it
+// (SIEVE), and keeps k. Of longer rows every part gives k candidates (TO_PARTS), which are the
+// elements of the next dispatch (FROM_PARTS). y: values, or candidates; z: indices.
 // A candidate is an element's place in the order of floats, NaN above all, and its index.
 // The value for element i, result(), is in the text behind this one.
 // own: k, and the strides of values and indices along the row.
@@ -8,9 +8,10 @@ fn comes_before(a: vec2<u32>, b: vec2<u32>) -> bool {
     return a.x > b.x || (a.x == b.x && a.y < b.y);
 }
 
-// Past the end: a candidate that comes after all elements.
+const LAST = vec2<u32>(0u, 0xffffffffu); // comes after all elements
+
 fn candidate(p: Place, i: u32) -> vec2<u32> {
-    if (i >= p.end) { return vec2<u32>(0u, 0xffffffffu); }
+    if (i >= p.end) { return LAST; }
     if (FROM_PARTS == 1) {
         let at = params.first.w + 2u * (p.row * params.n + i);
         return vec2<u32>(bitcast<u32>(load_c(at)), bitcast<u32>(load_c(at + 1u)));
@@ -29,13 +30,58 @@ fn store_result(p: Place, i: u32) {
     }
 }
 
+// A tile at a time, the k best so far beside it.
+fn sort_all(p: Place, local: u32) {
+    var kept = 0u;
+    for (var done = 0u; done < params.part; done += u32(TILE) - kept) {
+        if (done > 0u) { kept = params.own.x; }
+        for (var i = kept + local; i < u32(TILE); i += u32(THREADS)) {
+            tile[i] = candidate(p, p.begin + done + i - kept);
+        }
+        sort(local, u32(TILE));
+    }
+}
+
+var<workgroup> n_found: atomic<u32>;
+var<workgroup> n_sieved: u32;
+
+// k elements or more come no later than the k-th among the best of each thread. Only these are
+// sorted, if a tile holds them; the result: how many there are.
+fn sort_sieved(p: Place, local: u32) -> u32 {
+    var best = LAST;
+    for (var i = p.begin + local; i < p.end; i += u32(THREADS)) {
+        let c = candidate(p, i);
+        if (comes_before(c, best)) { best = c; }
+    }
+    tile[local] = best;
+    if (local == 0u) { atomicStore(&n_found, 0u); }
+    sort(local, u32(THREADS));
+    let bound = tile[params.own.x - 1u];
+    workgroupBarrier();
+    for (var i = p.begin + local; i < p.end; i += u32(THREADS)) {
+        let c = candidate(p, i);
+        if (!comes_before(bound, c)) {
+            let at = atomicAdd(&n_found, 1u);
+            if (at < u32(TILE)) { tile[at] = c; }
+        }
+    }
+    workgroupBarrier();
+    if (local == 0u) { n_sieved = atomicLoad(&n_found); }
+    let n = workgroupUniformLoad(&n_sieved);
+    if (n <= u32(TILE)) {
+        let size = 1u << firstLeadingBit(2u * max(n, params.own.x) - 1u); // a power of 2, not less
+        for (var i = n + local; i < size; i += u32(THREADS)) { tile[i] = LAST; }
+        sort(local, size);
+    }
+    return n;
+}
+
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
     let number = group_index(group, groups);
     if (number >= params.n_groups) { return; }
     let p = place_of(number, local);
-    for (var i = local; i < u32(TILE); i += u32(THREADS)) { tile[i] = candidate(p, p.begin + i); }
-    sort(local);
+    if (SIEVE == 0 || sort_sieved(p, local) > u32(TILE)) { sort_all(p, local); }
     for (var i = local; i < params.own.x; i += u32(THREADS)) { store_result(p, i); }
 }
