@@ -57,7 +57,8 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     set(quick_contact webgpu_custom webgpu_pool webgpu_tuning)
     # What Wick itself does: in `make test` on one of them, if at all.
     set(engine webgpu_devices webgpu_dispatches webgpu_long webgpu_shortlist)
-    set(in_make_test ${contact} webgpu_devices webgpu_dispatches webgpu_models test_families)
+    set(in_make_test ${contact} webgpu_devices webgpu_dispatches webgpu_long webgpu_models
+        test_families)
     foreach(program webgpu_loss webgpu_models webgpu_training ${contact} ${engine})
         if(NOT program MATCHES "^test_")
             wick_cmocka_program(${program} gpu/${program}.c)

@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include "backend/webgpu/webgpu_state.h"
+#include "tensor/device.h"
 #include "tensor/plan.h"
 #include "tensor/tensor.h"
 
@@ -330,6 +332,96 @@ static void a_plan_is_cut_alike(void **state) {
     wick_device_close(device);
 }
 
+/* A sum and its norm, which one kernel computes. The operands lie in a block each where they are
+ * ROWS * COLUMNS numbers. */
+enum { ROWS = 60, COLUMNS = 200, MOST_ROWS = 5 * ROWS };
+
+static wk_plan *plan_sum_and_norm(wick_device *device, wk_plan_pool **pool, wick_tensor *const x[3],
+                                  wick_tensor **y) {
+    wk_plan *plan;
+    expect_ok(device, wk_plan_pool_make(device, pool));
+    expect_ok(device, wk_plan_begin(device, *pool));
+    wick_tensor *const sum = wick_add(x[0], x[1]);
+    *y = wick_rms_norm(sum, x[2], 1e-5);
+    expect_ok(device, wk_plan_end(device, y, 1, &plan));
+    wick_release(sum);
+    return plan;
+}
+
+/* bindings: as many as a kernel may have, 0 for the device's own. The dispatches of a run. */
+static uint64_t run_sum_and_norm(int64_t rows, uint32_t bindings, float *out) {
+    wick_device *device = NULL;
+    const wick_device_desc desc = {.backend = WICK_BACKEND_WEBGPU,
+                                   .strict = true,
+                                   .webgpu = {.library = library, .max_binding_bytes = LIMIT}};
+    assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
+    if (bindings > 0) device->handle->adapter.limits.storage_bindings = bindings;
+    wk_plan_pool *pool;
+    wick_tensor *y, *const x[3] = {random_tensor(device, WICK_SHAPE(rows, COLUMNS), 1),
+                                   random_tensor(device, WICK_SHAPE(rows, COLUMNS), 2),
+                                   random_tensor(device, WICK_SHAPE(COLUMNS), 3)};
+    wk_plan *const plan = plan_sum_and_norm(device, &pool, x, &y);
+    const uint64_t before = stats_of(device).n_dispatches;
+    expect_ok(device, wk_plan_run(plan));
+    expect_ok(device, wick_read(y, out, (size_t)(rows * COLUMNS) * sizeof *out));
+    const uint64_t n = stats_of(device).n_dispatches - before;
+    for (int i = 0; i < 3; i++) wick_release(x[i]);
+    wick_release(y);
+    wk_plan_free(plan);
+    wk_plan_pool_free(pool);
+    wick_device_close(device);
+    return n;
+}
+
+/* Where they need more buffers than can be bound, or lie in pieces. */
+static void joined_ops_that_cannot_be_are_run_one_by_one(void **state) {
+    static float whole[ROWS * COLUMNS], other[MOST_ROWS * COLUMNS];
+    (void)state;
+    assert_int_equal(run_sum_and_norm(ROWS, 0, whole), 1);
+    assert_int_equal(run_sum_and_norm(ROWS, 3, other), 2);
+    assert_memory_equal(whole, other, sizeof whole);
+    assert_true(run_sum_and_norm(MOST_ROWS, 0, other) > 2);
+    uint32_t seeds[] = {1, 2, 3};
+    float weight[COLUMNS], sum[COLUMNS];
+    double squares = 0;
+    for (int i = 0; i < COLUMNS; i++) {
+        float x[3];
+        for (int k = 0; k < 3; k++)
+            x[k] = (float)((int)(random_bits(&seeds[k]) % 4001) - 2000) / 1000;
+        weight[i] = x[2];
+        sum[i] = x[0] + x[1];
+        squares += (double)(sum[i] * sum[i]);
+    }
+    const float scale = (float)(1 / sqrt(squares / COLUMNS + 1e-5));
+    for (int i = 0; i < COLUMNS; i++) {
+        const float want = sum[i] * scale * weight[i];
+        assert_true(fabsf(whole[i] - want) < 1e-4F && fabsf(other[i] - want) < 1e-4F);
+    }
+}
+
+/* The first dispatches of an op whose next one is refused do not run. */
+static void what_is_refused_leaves_nothing_behind(void **state) {
+    enum { N = 16000 };
+    static uint32_t slots[N];
+    (void)state;
+    wick_device *const device = open_with((wick_webgpu_desc){.max_binding_bytes = LIMIT}, false);
+    wick_tensor *const x = wick_ones(device, WICK_F32, WICK_SHAPE(N));
+    wick_tensor *const src = random_tensor(device, WICK_SHAPE(N), 1);
+    wick_tensor *const index =
+        wick_tensor_from_data(device, WICK_U32, WICK_SHAPE(N), slots, sizeof slots);
+    expect_ok(device, wick_synchronize(device));
+    const uint64_t before = stats_of(device).n_dispatches;
+    device->handle->adapter.limits.storage_bindings = 3; /* as many as sorting takes */
+    wick_tensor *const y = wick_scatter(x, 0, index, src, WICK_SCATTER_SET);
+    expect_failure(y, WICK_ERR_UNSUPPORTED);
+    assert_int_equal(stats_of(device).n_dispatches - before, 1); /* the copy of x */
+    wick_release(x);
+    wick_release(y);
+    wick_release(src);
+    wick_release(index);
+    wick_device_close(device);
+}
+
 static void long_recordings_are_submitted_early(void **state) {
     enum { N = 20 };
     (void)state;
@@ -416,6 +508,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_cannot_be_cut_is_refused),
     cmocka_unit_test(what_cannot_be_cut_falls_back),
     cmocka_unit_test(a_plan_is_cut_alike),
+    cmocka_unit_test(joined_ops_that_cannot_be_are_run_one_by_one),
+    cmocka_unit_test(what_is_refused_leaves_nothing_behind),
     cmocka_unit_test(long_recordings_are_submitted_early),
     cmocka_unit_test(long_ops_are_cut),
     cmocka_unit_test(uploads_are_submitted_in_parts),
