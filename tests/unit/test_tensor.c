@@ -351,6 +351,90 @@ static void test_plan_replays(void **state) {
     }
 }
 
+/* x is to become a row of a table that has none of this number. */
+static void queue_fault(wick_device *device, wick_tensor *x) {
+    const uint32_t beyond = 2;
+    wick_tensor *const table = ramp(device, 2, 4, 0);
+    wick_tensor *const ids =
+        wick_tensor_from_data(device, WICK_U32, WICK_SHAPE(1), &beyond, sizeof beyond);
+    wick_tensor *const row = wick_embedding(table, ids);
+    assert_non_null(wick_copy(x, row));
+    wick_release(row);
+    wick_release(ids);
+    wick_release(table);
+}
+
+/* A plan that doubles x, as y and in `kept` as well, which was there before. */
+typedef struct doubling {
+    wk_plan_pool *pool;
+    wk_plan *plan;
+    wick_tensor *y;
+} doubling;
+
+static doubling record_doubling(wick_device *device, wick_tensor *x, wick_tensor *kept) {
+    doubling d;
+    assert_int_equal(wk_plan_pool_make(device, &d.pool), WICK_OK);
+    assert_int_equal(wk_plan_begin(device, d.pool), WICK_OK);
+    d.y = wick_add(x, x);
+    assert_non_null(wick_copy(kept, d.y));
+    assert_int_equal(wk_plan_end(device, &d.y, 1, &d.plan), WICK_OK);
+    return d;
+}
+
+static void free_doubling(doubling *d) {
+    wick_release(d->y);
+    wk_plan_free(d->plan);
+    wk_plan_pool_free(d->pool);
+}
+
+static void expect_third(wick_tensor *tensor, wick_status status, float third) {
+    float got[4];
+    assert_int_equal(wick_read(tensor, got, sizeof got), status);
+    if (status == WICK_OK) assert_float_equal(got[2], third, 0);
+    (void)wick_device_error(wick_tensor_device(tensor), NULL);
+}
+
+/* An index out of range that is found when the plans after it have been given, too, is told to who
+ * reads what a plan has made of it; not of what another plan has made, or of a later run. */
+static void test_a_fault_goes_through_plans(void **state) {
+    (void)state;
+    for (size_t mood = 0; mood < sizeof moods / sizeof *moods; mood++) {
+        wick_device *const device = open_mood(mood);
+        const float good[4] = {1, 2, 3, 4};
+        wick_tensor *const x = ramp(device, 1, 4, 0), *const other = ramp(device, 1, 4, 1);
+        wick_tensor *const kept = ramp(device, 1, 4, 5), *const unspoiled = ramp(device, 1, 4, 5);
+        doubling of_x = record_doubling(device, x, kept);
+        doubling of_other = record_doubling(device, other, unspoiled);
+        assert_int_equal(wick_synchronize(device), WICK_OK);
+
+        queue_fault(device, x);
+        assert_int_equal(wk_plan_run(of_x.plan), WICK_OK);
+        assert_int_equal(wk_plan_run(of_other.plan), WICK_OK);
+        wick_tensor *const sum = wick_add(kept, kept);
+        expect_third(sum, WICK_ERR_INDEX, 0);
+        expect_third(of_x.y, WICK_ERR_INDEX, 0);
+        expect_third(kept, WICK_ERR_INDEX, 0);
+        expect_third(of_other.y, WICK_OK, 3);
+        expect_third(unspoiled, WICK_OK, 3);
+
+        assert_int_equal(wick_write(x, good, sizeof good), WICK_OK);
+        assert_int_equal(wick_write(kept, good, sizeof good), WICK_OK);
+        queue_fault(device, x);
+        assert_int_equal(wk_plan_run(of_x.plan), WICK_OK);
+        assert_int_equal(wick_write(x, good, sizeof good), WICK_OK);
+        assert_int_equal(wk_plan_run(of_x.plan), WICK_OK);
+        expect_third(of_x.y, WICK_OK, 6);
+        wick_release(sum);
+        free_doubling(&of_x);
+        free_doubling(&of_other);
+        wick_release(x);
+        wick_release(other);
+        wick_release(kept);
+        wick_release(unspoiled);
+        close_clean(device);
+    }
+}
+
 static void test_devices_do_not_mix(void **state) {
     (void)state;
     wick_device *const one = open_mood(0), *const other = open_mood(0);
@@ -400,6 +484,7 @@ int main(void) {
         cmocka_unit_test(test_writes_keep_their_order),
         cmocka_unit_test(test_long_queues),
         cmocka_unit_test(test_plan_replays),
+        cmocka_unit_test(test_a_fault_goes_through_plans),
         cmocka_unit_test(test_devices_do_not_mix),
         cmocka_unit_test(test_backends_are_listed),
     };
