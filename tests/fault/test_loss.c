@@ -307,6 +307,36 @@ static void test_several(void **state) {
     }
 }
 
+/* A batch is under way when somebody else sees the loss and brings the device back. */
+static void test_recovered_by_others(void **state) {
+    (void)state;
+    uint32_t n_running = 0;
+    for (int n = 1; n < 12; n++) {
+        place p;
+        open_place(&p, n % 2 != 0);
+        wick_session *const session = begin(p.model, &tellers[0]);
+        told got = {.size = 0};
+        wick_event event;
+        wick_status recovery;
+        while (got.n_tokens < 3) assert_true(go_on(session, &got));
+        for (int i = 0; i < n; i++) {
+            assert_int_equal(wick_session_step(session, &event), WICK_OK);
+            hear(&got, &event);
+        }
+        n_running += event.kind == WICK_EVENT_PENDING;
+        wk_null_lose_after(p.device->handle, 1);
+        assert_int_equal(wk_device_check(p.device), WICK_ERR_DEVICE_LOST);
+        while ((recovery = wk_device_recover(p.device)) == WICK_PENDING) continue;
+        assert_int_equal(recovery, WICK_OK);
+        while (go_on(session, &got)) continue;
+        check_same(&got, wanted(0));
+        assert_int_equal(n_losses(&p), 1);
+        wick_session_close(session);
+        close_place(&p);
+    }
+    assert_true(n_running > 3);
+}
+
 /* A session may be opened, and reset, while the device is lost. */
 static void test_opened_on_a_lost_device(void **state) {
     (void)state;
@@ -453,6 +483,45 @@ static void test_logits(void **state) {
     }
 }
 
+/* Rows of logits that were not shown make way for another session's batch where there is no memory
+ * to keep them: they are computed again, each is shown once. */
+static void test_rows_without_memory(void **state) {
+    (void)state;
+    static const wick_session_desc desc = {
+        .context_length = 64, .chunk_length = 8, .logits = WICK_LOGITS_ALL};
+    uint32_t want[64], got[64], n_got = 0;
+    const uint32_t n = read_logits(0, false, want);
+    place p;
+    open_place(&p, false);
+    wick_session *const other = begin(p.model, &tellers[0]);
+    told text = {.size = 0};
+    while (text.n_tokens < 3) assert_true(go_on(other, &text));
+    wick_session *const session = begin(p.model, &desc);
+    wick_event event = {.kind = WICK_EVENT_PENDING};
+    for (uint64_t n_refused = 0; event.kind != WICK_EVENT_END;) {
+        const bool is_short = n_got == 0; /* the first row finds no memory for the others */
+        p.heap.n_allowed = is_short && event.kind == WICK_EVENT_PROMPT ? 0 : UINT64_MAX;
+        if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
+        if (event.kind == WICK_EVENT_LOGITS) {
+            assert_int_equal(event.position, n_got);
+            got[n_got++] = hash_of(event.logits, 512);
+        }
+        if (n_refused > 0 || p.heap.n_refused == 0) continue;
+        n_refused = p.heap.n_refused;
+        p.heap.refuses_once = true;
+        while (p.heap.n_refused == n_refused) assert_true(go_on(other, &text));
+        assert_int_equal(n_got, 1);
+    }
+    assert_int_equal(p.heap.n_refused, 2);
+    assert_int_equal(n_got, n);
+    assert_memory_equal(got, want, n * sizeof *want);
+    while (go_on(other, &text)) continue;
+    check_same(&text, wanted(0));
+    wick_session_close(session);
+    wick_session_close(other);
+    close_place(&p);
+}
+
 /* What a sync keeps is what was computed, whether the device has been lost since or not. */
 static void test_sync(void **state) {
     (void)state;
@@ -535,9 +604,11 @@ int main(void) {
         cmocka_unit_test(test_stream),
         cmocka_unit_test(test_closed_on_the_way),
         cmocka_unit_test(test_several),
+        cmocka_unit_test(test_recovered_by_others),
         cmocka_unit_test(test_opened_on_a_lost_device),
         cmocka_unit_test(test_lost_while_loading),
         cmocka_unit_test(test_logits),
+        cmocka_unit_test(test_rows_without_memory),
         cmocka_unit_test(test_sync),
         cmocka_unit_test(test_out_of_memory),
     };
