@@ -251,35 +251,50 @@ static void test_long_ways(void **state) {
     assert_int_equal(heap.live_bytes, 0);
 }
 
-/* What cannot be kept is forgotten between tokens, and the text goes on as before. */
+/* Of two kinds of brackets each way to open DEPTH of them is a place of its own, and each letter is
+ * a class of bytes of its own, which makes places large. What cannot be kept is forgotten between
+ * tokens, and the text goes on as before. */
 static void test_forgetting(void **state) {
     (void)state;
+    enum { DEPTH = 1000, ROUNDS = 60 };
     static small_vocab vocab;
+    static bool is_square[DEPTH];
     float logits[SMALL_VOCAB_TOKENS];
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     match m;
     open_small(&m, &heap, &vocab, logits);
-    open_grammar(&m, "root ::= (\"(\" root \")\" | \"x\" | \"(\" root \"]\")+");
-    uint64_t most = 0;
-    uint32_t depth = 0;
-    for (int i = 0; i < 60000; i++) {
-        wick_error error = {0};
-        const uint32_t id = depth < 1500 && i % 4000 < 3000 ? '(' : depth == 0 ? 'x' : ')';
-        if (id == ')' && i % 4000 == 3000) accept(&m, 'x');
-        if (wk_matcher_accept(m.matcher, id, &error) != WICK_OK) {
-            assert_int_equal(id, ')'); /* nothing is between the brackets yet */
-            accept(&m, 'x');
-            continue;
+    open_grammar(&m,
+                 "root ::= (\"(\" root \")\" | \"[\" root \"]\" | \"x\" | letters)\n"
+                 "letters ::= \"abcdefghijklmnopqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789\"");
+    wick_error error = {0};
+    uint64_t before = heap.live_bytes;
+    uint32_t random = 5, n_forgotten = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < DEPTH; i++) {
+            random = random * 1664525 + 1013904223;
+            is_square[i] = random >> 31 != 0;
+            assert_int_equal(wk_matcher_accept(m.matcher, is_square[i] ? '[' : '(', &error),
+                             WICK_OK);
+            n_forgotten += heap.live_bytes < before;
+            before = heap.live_bytes;
+            assert_true(before < (uint64_t)80 << 20);
         }
-        if (i % 500 == 0) apply(&m);
-        depth += id == '(';
-        depth -= id == ')';
-        if (heap.live_bytes > most) most = heap.live_bytes;
+        accept(&m, 'x');
+        for (int i = DEPTH - 1; i >= 0; i--) {
+            const uint32_t right = is_square[i] ? ']' : ')', wrong = is_square[i] ? ')' : ']';
+            assert_int_equal(wk_matcher_accept(m.matcher, wrong, &error), WICK_ERR_VALUE);
+            assert_int_equal(wk_matcher_accept(m.matcher, right, &error), WICK_OK);
+            n_forgotten += heap.live_bytes < before;
+            before = heap.live_bytes;
+        }
+        assert_true(wk_matcher_may_end(m.matcher));
+        wk_matcher_reset(m.matcher);
     }
-    assert_true(most < (uint64_t)160 << 20);
+    assert_true(n_forgotten > 0);
     close_match(&m);
     wk_tokenizer_free(&heap, (wick_tokenizer *)(uintptr_t)m.tokenizer);
+    assert_int_equal(heap.live_bytes, 0);
 }
 
 /* With this many tokens every mask is an allocation of its own. */
