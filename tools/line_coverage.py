@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SCRATCH = ROOT / "build-mutants"
 TREE, RESULT = SCRATCH / "tree", SCRATCH / "coverage.json"
-COUNTING, MUTATED = TREE / "build-coverage", TREE / "build"
+COUNTING, MUTATED, SANITIZED = TREE / "build-coverage", TREE / "build", TREE / "build-asan"
 CODE, LINKS = ("src/", "cli/"), ("models", "deps", "web/node_modules")
 # A mutant may ask for memory or fill a disk without end. A test has a file of 5 GiB, all holes.
 LIMITS = {resource.RLIMIT_DATA: 8 << 30, resource.RLIMIT_FSIZE: 16 << 30}
@@ -108,7 +108,7 @@ def build(folder, targets=()):
 class Test:
     def __init__(self, entry, folder):
         properties = {item["name"]: item["value"] for item in entry.get("properties", [])}
-        self.name, self.command = entry["name"], entry["command"]
+        self.name, self.command, self.folder = entry["name"], entry["command"], folder
         self.labels, self.limit = properties["LABELS"], properties["TIMEOUT"]
         self.environment = dict(line.split("=", 1) for line in properties.get("ENVIRONMENT", []))
         inside = [Path(word).stem for word in self.command if word.startswith(f"{folder}/")]
@@ -158,6 +158,16 @@ def native_tests(folder):
     listed = json.loads(must("ctest", "--test-dir", str(folder), "--show-only=json-v1"))
     tests = [Test(entry, folder) for entry in listed["tests"] if "command" in entry]
     return {test.name: test for test in tests if "all" not in test.labels}
+
+
+def sanitized_tests():
+    """What `make test` runs under the address and undefined behaviour sanitizers, of tests in C."""
+    if not shutil.which("clang-19"):
+        say("clang-19 was not found: no test runs under sanitizers")
+        return {}
+    must("cmake", "-G", "Ninja", "--preset", "asan")
+    return {name: test for name, test in native_tests(SANITIZED).items()
+            if {"unit", "fault"} & set(test.labels)}
 
 
 # ---- Which test executes which line ----

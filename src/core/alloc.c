@@ -1,6 +1,8 @@
 /* core/alloc.c: the heap: every allocation goes through the hook and is counted. */
 #include "core/alloc.h"
 
+#include "core/compiler.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,7 @@ static void *default_allocate(void *user, size_t size) {
 
 static void default_release(void *user, void *memory, size_t size) {
     (void)user, (void)size;
+    assert(wk_malloc_size_is(memory, size));
     free(memory);
 }
 

@@ -21,7 +21,8 @@
 
 /* Memory that no code may touch for now: the address sanitizer reports accesses. WK_RED_ZONE: bytes
  * to leave forbidden after each piece, so that a read past its end is found, also one of a field
- * far inside the element that would come next. */
+ * far inside the element that would come next. wk_malloc_size_is: whether malloc was asked for that
+ * many bytes, which only the sanitizer knows. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define WK_ADDRESS_SANITIZER
@@ -32,12 +33,15 @@
 #if defined(WK_ADDRESS_SANITIZER)
 void __asan_poison_memory_region(const volatile void *memory, size_t size);
 void __asan_unpoison_memory_region(const volatile void *memory, size_t size);
+size_t __sanitizer_get_allocated_size(const volatile void *memory);
 #define wk_forbid(memory, size) __asan_poison_memory_region(memory, size)
 #define wk_permit(memory, size) __asan_unpoison_memory_region(memory, size)
+#define wk_malloc_size_is(memory, size) (__sanitizer_get_allocated_size(memory) == (size))
 enum { WK_RED_ZONE = 64 };
 #else
 #define wk_forbid(memory, size) ((void)(memory), (void)(size))
 #define wk_permit(memory, size) ((void)(memory), (void)(size))
+#define wk_malloc_size_is(memory, size) ((void)(memory), (void)(size), 1)
 enum { WK_RED_ZONE = 0 };
 #endif
 
