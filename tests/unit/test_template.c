@@ -110,6 +110,11 @@ static void test_statements(void **state) {
     renders(f, "{% for n in x recursive %}{{ n if n is number else loop(n) }}{% endfor %}",
             "[1, [2, [3]]]", "123");
     renders(f, "{% set l = [] %}{{ l.append(1) }}{{ l.pop() }}{{ l }}", "0", "None1[]");
+    /* What Python shows with an address. */
+    renders(f, "{{ 'a'.upper }}{{ range }}{{ x.items }}", "{}",
+            "<built-in method upper><function range><built-in method items>");
+    renders(f, "{{ [joiner(), cycler(1)] }}{{ cycler(1).next }}", "0",
+            "[<Joiner>, <Cycler>]<built-in method next>");
 }
 
 static void test_failures(void **state) {

@@ -149,8 +149,9 @@ typedef struct percent {
     wk_jtext format;
     size_t at;
     const wk_jvalue *values;
-    size_t n_used; /* of a tuple; 1: of one value */
-    bool is_named; /* by %(name)s */
+    size_t n_used;  /* of a tuple; 1: of one value */
+    bool is_named;  /* by %(name)s */
+    bool is_markup; /* texts are escaped */
 } percent;
 
 static wick_status next_value(wk_jinja *j, percent *p, wk_jvalue *out) {
@@ -240,7 +241,14 @@ static wick_status put_percent_number(wk_jbuilder *to, format_spec *spec, wk_jva
     return put_number(to, spec, value);
 }
 
-static wick_status put_percent_text(wk_jbuilder *to, const format_spec *spec, wk_jvalue *value) {
+static wick_status escape(wk_jinja *j, wk_jvalue *text) {
+    wk_jbuilder escaped = wk_jbuilder_begin(j);
+    wk_jput_html(&escaped, text->string);
+    return wk_jbuilder_end(&escaped, text);
+}
+
+static wick_status put_percent_text(wk_jbuilder *to, const format_spec *spec,
+                                    const wk_jvalue *value, bool is_markup) {
     wk_jbuilder shown = wk_jbuilder_begin(to->j);
     const bool is_char =
         value->kind == WK_J_STRING && wk_jcount_chars(wk_jtext_str(value->string)) == 1;
@@ -258,9 +266,11 @@ static wick_status put_percent_text(wk_jbuilder *to, const format_spec *spec, wk
     } else {
         wk_jput_str(&shown, value);
     }
-    WK_TRY(shown.status);
-    put_padded(to, spec, cut(wk_jbuilder_text(&shown), spec->precision),
-               spec->align == '<' ? '<' : '>');
+    wk_jvalue text;
+    WK_TRY(wk_jbuilder_end(&shown, &text));
+    const bool is_escaped = value->kind == WK_J_STRING && value->is_markup && spec->type == 's';
+    if (is_markup && !is_escaped) WK_TRY(escape(to->j, &text));
+    put_padded(to, spec, cut(text.string, spec->precision), spec->align == '<' ? '<' : '>');
     return to->status;
 }
 
@@ -293,13 +303,13 @@ static wick_status put_conversion(wk_jbuilder *to, percent *p) {
     if (strchr("diufFeEgGxXosrac", spec.type) == NULL)
         return wk_jfail(j, "unsupported format character '%c'", spec.type);
     if (value.kind == WK_J_ABSENT) WK_TRY(next_value(j, p, &value));
-    return strchr("srac", spec.type) != NULL ? put_percent_text(to, &spec, &value)
+    return strchr("srac", spec.type) != NULL ? put_percent_text(to, &spec, &value, p->is_markup)
                                              : put_percent_number(to, &spec, &value);
 }
 
 wick_status wk_jformat_percent(wk_jinja *j, const wk_jvalue *format, const wk_jvalue *values,
                                wk_jvalue *out) {
-    percent p = {.format = format->string, .values = values};
+    percent p = {.format = format->string, .values = values, .is_markup = format->is_markup};
     wk_jbuilder made = wk_jbuilder_begin(j);
     while (p.at < p.format.size) {
         const size_t start = p.at;
@@ -384,8 +394,7 @@ static wick_status put_with_spec(wk_jbuilder *to, const wk_jvalue *value, wk_jte
             !is_float_type(spec.type))
             return wk_jfail(j, "Precision and z not allowed in integer format specifier");
         if (spec.type != 'c') return put_number(to, &spec, value);
-        wk_jvalue code = *value;
-        return put_percent_text(to, &spec, &code);
+        return put_percent_text(to, &spec, value, false);
     }
     if (spec.type != '\0' && spec.type != 's')
         return wk_jfail(j, "Unknown format code '%c' for object of type '%s'", spec.type,
@@ -492,7 +501,13 @@ static wick_status put_field(wk_jbuilder *to, braces *b, wk_jtext text, int dept
     if (end < text.size)
         WK_TRY(put_braces(&made, b, wk_jtext_part(text, end + 1, text.size), depth + 1));
     WK_TRY(wk_jbuilder_end(&made, &spec));
-    return put_with_spec(to, &value, spec.string);
+    const bool is_markup = value.kind == WK_J_STRING && value.is_markup;
+    if (!b->args->self->is_markup || is_markup) return put_with_spec(to, &value, spec.string);
+    made = wk_jbuilder_begin(b->j);
+    WK_TRY(put_with_spec(&made, &value, spec.string));
+    WK_TRY(wk_jbuilder_end(&made, &value));
+    wk_jput_html(to, value.string);
+    return to->status;
 }
 
 /* Offset of the brace that closes the one before at. */

@@ -22,6 +22,19 @@ static wick_status optional_text(wk_jinja *j, const wk_jargs *args, size_t i, bo
     return *given ? need_text(j, args, i, out) : WICK_OK;
 }
 
+/* What comes into the text: markup escapes what is not. */
+static wick_status get_inserted(wk_jinja *j, const wk_jargs *args, const wk_jvalue *value,
+                                wk_jtext *out) {
+    *out = value->string;
+    if (!args->self->is_markup || value->is_markup) return WICK_OK;
+    wk_jvalue escaped;
+    wk_jbuilder made = wk_jbuilder_begin(j);
+    wk_jput_html(&made, value->string);
+    WK_TRY(wk_jbuilder_end(&made, &escaped));
+    *out = escaped.string;
+    return WICK_OK;
+}
+
 /* ---- Letters ---- */
 
 static wick_status letters(wk_jinja *j, const wk_jargs *args, wk_jletters how, wk_jvalue *out) {
@@ -321,8 +334,10 @@ static wick_status m_join(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
         if (items.items[i].kind != WK_J_STRING)
             return wk_jfail(j, "sequence item %zu: expected str instance, %s found", i,
                             wk_jtype_name(&items.items[i]));
+        wk_jtext item;
+        WK_TRY(get_inserted(j, args, &items.items[i], &item));
         if (i > 0) wk_jput(&made, args->self->string);
-        wk_jput(&made, items.items[i].string);
+        wk_jput(&made, item);
     }
     return wk_jbuilder_end(&made, out);
 }
@@ -332,6 +347,7 @@ static wick_status m_replace(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) 
     int64_t most;
     WK_TRY(need_text(j, args, 0, &old));
     WK_TRY(need_text(j, args, 1, &new_text));
+    WK_TRY(get_inserted(j, args, &args->values[1], &new_text));
     WK_TRY(wk_jarg_integer(j, args, 2, -1, &most));
     return wk_jreplace(j, args->self->string, old, new_text, most, out);
 }
@@ -342,7 +358,10 @@ static wick_status pad(wk_jinja *j, const wk_jargs *args, char align, wk_jvalue 
     int64_t width;
     wk_jtext fill = wk_jtext_of(" ");
     WK_TRY(wk_jarg_integer(j, args, 0, 0, &width));
-    if (wk_jhas(args, 1)) WK_TRY(need_text(j, args, 1, &fill));
+    if (wk_jhas(args, 1)) {
+        WK_TRY(need_text(j, args, 1, &fill));
+        WK_TRY(get_inserted(j, args, &args->values[1], &fill));
+    }
     if (wk_jcount_chars(wk_jtext_str(fill)) != 1)
         return wk_jfail(j, "The fill character must be exactly one character long");
     const wk_jtext text = args->self->string;
