@@ -29,11 +29,12 @@ static wick_tensor *as_rows(const wk_back *b, const wk_batch_layout *batch, wick
                       wick_zeros(device, rows->view.dtype, WICK_SCALAR), rows);
 }
 
-/* What other batches begin with is not known any more. */
-static bool check_whole(const wk_back *b, bool is_whole) {
-    if (is_whole) return true;
-    wk_grad_none(b);
-    return false;
+/* What batches that are not whole begin with is not known any more. */
+static void go_through(const wk_back *b, bool is_whole, wk_rebuild_fn *rebuild) {
+    if (is_whole)
+        wk_back_through(b, rebuild);
+    else
+        wk_grad_none(b);
 }
 
 /* --- causal_conv: the rows before each, times the weights of a tap --- */
@@ -59,7 +60,7 @@ static wick_tensor *rebuild_conv(const wk_back *b) {
 }
 
 void wk_grad_causal_conv(const wk_back *b) {
-    if (check_whole(b, wk_back_op(b)->p.conv.is_whole)) wk_back_through(b, rebuild_conv);
+    go_through(b, wk_back_op(b)->p.conv.is_whole, rebuild_conv);
 }
 
 /* --- scan: token by token ---
@@ -147,6 +148,4 @@ static wick_tensor *rebuild_scan(const wk_back *b) {
     return as_rows(b, batch, wick_transpose(y, 1, 2));
 }
 
-void wk_grad_scan(const wk_back *b) {
-    if (check_whole(b, wk_back_op(b)->p.scan.is_whole)) wk_back_through(b, rebuild_scan);
-}
+void wk_grad_scan(const wk_back *b) { go_through(b, wk_back_op(b)->p.scan.is_whole, rebuild_scan); }

@@ -201,27 +201,34 @@ static void test_scans(void **state) {
     }
 }
 
-/* What came before is not known where a batch goes on with texts. */
-static void test_refused(void **state) {
-    wick_device *const device = device_of(state);
-    problem p = conv_problem(2);
-    p.params.conv.is_whole = false;
+static void check_refused(wick_device *device, const problem *p, const char *message) {
     const wick_scope scope = wick_scope_begin(device);
     wick_tape *tape;
-    wick_tensor *in[2], *grads[2];
+    wick_tensor *in[MOST_INPUTS], *grads[MOST_INPUTS];
     assert_int_equal(wick_tape_begin(device, &tape), WICK_OK);
-    for (int i = 0; i < 2; i++) {
-        in[i] = wick_zeros(device, WICK_F32, p.shapes[i]);
+    for (int i = 0; i < p->n_inputs; i++) {
+        in[i] = wick_zeros(device, WICK_F32, p->shapes[i]);
         assert_int_equal(wick_tape_watch(tape, in[i]), WICK_OK);
     }
-    wick_tensor *const y = compute(device, &p, in);
-    assert_int_equal(wick_grad(tape, y, NULL, in, 2, grads), WICK_ERR_UNSUPPORTED);
+    wick_tensor *const y = compute(device, p, in);
+    assert_int_equal(wick_grad(tape, y, NULL, in, (size_t)p->n_inputs, grads),
+                     WICK_ERR_UNSUPPORTED);
     assert_null(grads[0]);
     wick_error error;
     assert_int_equal(wick_device_error(device, &error), WICK_ERR_UNSUPPORTED);
-    assert_string_equal(error.message, "causal_conv has no gradient");
+    assert_string_equal(error.message, message);
     wick_tape_end(tape);
     wick_scope_end(scope);
+}
+
+/* What came before is not known where a batch goes on with texts. */
+static void test_refused(void **state) {
+    problem p = conv_problem(2);
+    p.params.conv.is_whole = false;
+    check_refused(device_of(state), &p, "causal_conv has no gradient");
+    p = scan_problem(WK_SCAN_DELTA, false);
+    p.params.scan.is_whole = false;
+    check_refused(device_of(state), &p, "scan has no gradient");
 }
 
 int main(void) {
