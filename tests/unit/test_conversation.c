@@ -42,6 +42,11 @@ static void test_turns(void **state) {
     wick_session_get_stats(wick_chat_session(chat), &after);
     assert_true(after.n_reused > before.n_reused + 20); /* the first turn was not read again */
     assert_int_equal(count(chat), 5);
+    /* To what came then there is no answer yet. */
+    assert_int_equal(wick_chat_add(chat, "user", "a", 1), WICK_OK);
+    assert_int_equal(wick_chat_step(chat, &event), WICK_OK);
+    assert_int_equal(event.kind, WICK_EVENT_END);
+    assert_int_equal(event.reason, WICK_END_NONE);
     wick_chat_close(chat);
 }
 
