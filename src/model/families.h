@@ -192,6 +192,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(mamba)                                                                                       \
     X(mamba2)                                                                                      \
     X(jamba)                                                                                       \
+    X(falcon_h1)                                                                                   \
     X(nemotron_h)                                                                                  \
     X(nemotron_h_moe)                                                                              \
     X(qwen3next)                                                                                   \

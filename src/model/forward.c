@@ -84,6 +84,7 @@ static wick_tensor *mix(const wk_pass *pass, uint32_t index, wick_tensor *x) {
     case WK_MIXER_DELTA_NET: y = wk_mixer_delta_net(pass, index, x); break;
     case WK_MIXER_NONE: assert(false); break;
     }
+    if (layer->spec.has_state_space) y = wick_add(y, wk_mixer_state_space(pass, index, x));
     y = norm_at(pass, layer, WK_MIXER_OUTPUT, y);
     return wk_scaled(y, layer->spec.residual_scale);
 }
@@ -233,14 +234,15 @@ uint64_t wk_model_activation_bytes(const wk_model *model, uint32_t n_rows) {
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         const wk_layer_spec *const spec = &model->layers[i].spec;
         /* A parallel layer keeps what both mixers take. */
-        const uint64_t more = n_inputs + (spec->is_parallel ? 2 * n_embd : 0);
+        const uint64_t more = n_inputs + (spec->is_parallel ? 2 * n_embd : 0) +
+                              (spec->has_state_space ? n_embd : 0); /* as do two mixers */
         const bool has_mask = spec->attention.is_bidirectional && spec->attention.window > 0;
         const uint64_t mask = has_mask ? n_rows / sizeof(float) + 1 : 0; /* a byte for each row */
         if (spec->mixer == WK_MIXER_ATTENTION)
             most = most_of(most, more + mask + attention_channels(&spec->attention, n_embd));
         else if (spec->mixer == WK_MIXER_LATENT)
             most = most_of(most, more + latent_channels(spec, n_embd));
-        else if (spec->mixer != WK_MIXER_NONE)
+        if (wk_layer_is_recurrent(spec))
             most = most_of(most, more + recurrent_channels(&spec->recurrent, n_embd));
         if (spec->channels == WK_CHANNELS_EXPERTS)
             most = most_of(most, more + experts_channels(&spec->experts, n_embd));

@@ -135,6 +135,7 @@ typedef struct wk_recurrent_spec {
     bool has_norm_weights;       /* each of these norms has a weight */
     bool is_tiled;               /* head i is of group i mod n_groups, else neighbours share one */
     bool is_fused;               /* the gates of the delta net are one weight: the file decides */
+    bool is_unnormed;            /* what Mamba 2 gives is not normed: the file decides */
 } wk_recurrent_spec;
 
 /* down(activation(gate(x)) * up(x)), or without a gate down(activation(up(x))). */
@@ -177,6 +178,7 @@ typedef struct wk_layer_spec {
     bool has_output_scale; /* x is multiplied at the very end */
     float residual_scale;
     wk_mixer_kind mixer;
+    bool has_state_space; /* beside the attention: both take the same rows and are added up */
     wk_attention_spec attention;
     wk_latent_spec latent;
     wk_recurrent_spec recurrent;

@@ -95,5 +95,6 @@ wick_tensor *wk_mixer_state_space(const wk_pass *pass, uint32_t index, wick_tens
     wick_tensor *const y =
         scan_heads(pass, index, input, wick_narrow(all, 1, inner + n_channels, spec->n_heads));
     wick_tensor *const gated = wick_swiglu(wick_narrow(all, 1, 0, inner), y);
-    return wk_project(pass, layer, WK_SSM_OUT, norm_groups(pass, index, gated));
+    return wk_project(pass, layer, WK_SSM_OUT,
+                      spec->is_unnormed ? gated : norm_groups(pass, index, gated));
 }

@@ -26,7 +26,7 @@ static wick_status read_direction(const wk_metadata *meta, const wk_hparams *hpa
     bool is_causal;
     WK_TRY(wk_metadata_bool(meta, key, true, &is_causal));
     for (uint32_t i = 0; i < hparams->n_layers && !is_causal; i++) {
-        if (specs[i].mixer != WK_MIXER_ATTENTION && specs[i].mixer != WK_MIXER_NONE)
+        if (wk_layer_is_recurrent(&specs[i]) || specs[i].mixer == WK_MIXER_LATENT)
             return wk_fail(meta->err, WICK_ERR_UNSUPPORTED,
                            "the metadata key '%s' is false, but block %u looks back only",
                            wk_metadata_key(meta, key).text, (unsigned)i);

@@ -21,9 +21,13 @@ typedef struct wk_stage_weights {
     wk_weight_store store; /* while the weights are loaded */
 } wk_stage_weights;
 
-/* Its mixer carries a state from token to token. */
+static inline bool wk_layer_has_state_space(const wk_layer_spec *spec) {
+    return spec->mixer == WK_MIXER_STATE_SPACE || spec->has_state_space;
+}
+
+/* It carries a state from token to token. */
 static inline bool wk_layer_is_recurrent(const wk_layer_spec *spec) {
-    return spec->mixer == WK_MIXER_CONVOLUTION || spec->mixer == WK_MIXER_STATE_SPACE ||
+    return spec->mixer == WK_MIXER_CONVOLUTION || wk_layer_has_state_space(spec) ||
            spec->mixer == WK_MIXER_DELTA_NET;
 }
 

@@ -76,7 +76,7 @@ static bool make_recurrent(wick_device *device, const wk_recurrent_spec *spec, u
 static bool make_layer(const wk_model *model, wick_device *device, uint32_t layer,
                        const wk_cache_desc *desc, wk_layer_cache *out) {
     const wk_layer_spec *const spec = &model->layers[layer].spec;
-    if (has_kv(model, layer)) return make_kv(device, spec, desc, out);
+    if (has_kv(model, layer) && !make_kv(device, spec, desc, out)) return false;
     return !wk_layer_is_recurrent(spec) ||
            make_recurrent(device, &spec->recurrent, desc->n_slots, out);
 }
@@ -162,7 +162,7 @@ static bool copy_all(wick_tensor *from, wick_tensor *to) {
 static bool has_room(const wk_model *model, uint32_t layer, const wk_layer_cache *cache,
                      const wk_cache_desc *desc) {
     const wk_layer_spec *const spec = &model->layers[layer].spec;
-    if (cache->k != NULL) return cache->k->view.extent[0] >= count_blocks(spec, desc);
+    if (cache->k != NULL && cache->k->view.extent[0] < count_blocks(spec, desc)) return false;
     return cache->inputs == NULL || cache->inputs->view.extent[0] >= desc->n_slots;
 }
 

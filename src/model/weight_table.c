@@ -36,6 +36,7 @@ typedef enum part {
     SCAN, /* the state space and the delta net */
     CHANNEL_STEPS,
     STEP_NORMS,
+    SCAN_NORM,
     HEAD_STEPS,
     FUSED_GATES,
     SEPARATE_GATES,
@@ -204,7 +205,7 @@ static bool experts_have(const wk_layer_spec *spec, part wanted) {
 
 static bool recurrent_has(const wk_layer_spec *spec, part wanted) {
     const bool is_delta = spec->mixer == WK_MIXER_DELTA_NET;
-    const bool is_state_space = spec->mixer == WK_MIXER_STATE_SPACE;
+    const bool is_state_space = wk_layer_has_state_space(spec);
     const bool has_ranks = is_state_space && spec->recurrent.step_rank > 0;
     switch (wanted) {
     case CONVOLUTION: return spec->mixer == WK_MIXER_CONVOLUTION;
@@ -214,6 +215,8 @@ static bool recurrent_has(const wk_layer_spec *spec, part wanted) {
     case CHANNEL_STEPS: return has_ranks;
     case STEP_NORMS: return has_ranks && spec->recurrent.has_norm_weights;
     case HEAD_STEPS: return (is_state_space || is_delta) && !has_ranks;
+    case SCAN_NORM:
+        return (is_state_space || is_delta) && !has_ranks && !spec->recurrent.is_unnormed;
     case FUSED_GATES: return is_delta && spec->recurrent.is_fused;
     case SEPARATE_GATES: return is_delta && !spec->recurrent.is_fused;
     default: return false;
@@ -354,6 +357,8 @@ void wk_model_find_forms(const wk_model *model, uint32_t layer, wk_layer_spec *s
     spec->attention.is_fused =
         !spec->attention.has_output_gate && find_tensor(model, layer, WK_ATTN_QKV) != NULL;
     spec->recurrent.is_fused = find_tensor(model, layer, WK_SSM_BA) != NULL;
+    spec->recurrent.is_unnormed =
+        spec->has_state_space && find_tensor(model, layer, WK_SSM_NORM) == NULL;
     spec->mlp.is_fused = spec->mlp.is_gated && up != NULL &&
                          find_tensor(model, layer, WK_FFN_GATE) == NULL &&
                          up->shape.extent[0] == 2 * (int64_t)spec->mlp.n_ff;

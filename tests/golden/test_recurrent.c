@@ -7,8 +7,9 @@
 
 enum { N = 40 };
 
-static const char *const models[] = {"granite-hybrid", "lfm2",   "mamba",     "mamba2",
-                                     "nemotron-h",     "qwen35", "qwen35moe", "qwen3next"};
+static const char *const models[] = {"granite-hybrid", "lfm2",       "mamba",
+                                     "mamba2",         "nemotron-h", "qwen35",
+                                     "qwen35moe",      "qwen3next",  "falcon-h1"};
 
 static void make_ids(uint32_t ids[N]) {
     for (uint32_t i = 0; i < N; i++) ids[i] = (i * 37 + 11) % 300;

@@ -7,8 +7,8 @@ enum { N_PROMPT = 150, N_NEW = 24, CONTEXT = 512 };
 /* Every kind of layer that keeps something: keys and values, windows, shared and latent ones,
  * convolutions, state spaces, delta nets. */
 static const char *const models[] = {
-    "llama4", "gemma3", "gemma4",         "gpt-oss", "deepseek2-v3",  "mistral",  "lfm2",
-    "mamba",  "mamba2", "granite-hybrid", "qwen35",  "phi3-longrope", "qwen3next"};
+    "llama4", "gemma3", "gemma4",         "gpt-oss", "deepseek2-v3",  "mistral",   "lfm2",
+    "mamba",  "mamba2", "granite-hybrid", "qwen35",  "phi3-longrope", "qwen3next", "falcon-h1"};
 
 /* --- Bytes in memory --- */
 

@@ -23,9 +23,10 @@ enum {
     N_ACTS = 250
 };
 
-static const char *const models[] = {
-    "llama",  "gemma3",    "gemma2",         "mistral", "deepseek2-v3", "mamba2",        "lfm2",
-    "qwen35", "qwen3next", "granite-hybrid", "gpt-oss", "qwen3moe",     "phi3-longrope", "gpt2"};
+static const char *const models[] = {"llama",         "gemma3",         "gemma2",   "mistral",
+                                     "deepseek2-v3",  "mamba2",         "lfm2",     "qwen35",
+                                     "qwen3next",     "granite-hybrid", "gpt-oss",  "qwen3moe",
+                                     "phi3-longrope", "gpt2",           "falcon-h1"};
 
 enum { N_SETUPS = 5 };      /* beside those of WebGPU */
 static uint64_t n_programs; /* in all; rounded up to the same number for each model and setup */
