@@ -3,6 +3,7 @@
 #define WK_TESTS_GOLDEN_LORA_FILES_H
 
 #include "core/compiler.h"
+#include "core/half.h"
 #include "llm/llm.h"
 
 #include "random_bits.h"
@@ -64,9 +65,21 @@ static inline wick_value lora_text_value(const char *key, const char *text) {
         .key = lora_text(key), .type = WICK_VALUE_STRING, .string = lora_text(text)};
 }
 
-/* alpha 0: none. more: another setting, or NULL. */
-static inline void lora_write(const wick_model *model, const lora_values *from, double alpha,
-                              const wick_value *more, const char *path) {
+static inline void lora_put(wick_file_writer *writer, wick_dtype dtype, const float *values,
+                            int64_t n) {
+    const size_t size = (size_t)n * (dtype == WICK_F16 || dtype == WICK_BF16 ? 2 : 4);
+    uint16_t *const halves = malloc((size_t)n * sizeof *halves);
+    for (int64_t i = 0; i < n; i++)
+        halves[i] = dtype == WICK_F16 ? wk_f32_to_f16(values[i]) : wk_f32_to_bf16(values[i]);
+    const void *const bytes = size / 2 == (size_t)n ? (const void *)halves : values;
+    assert_int_equal(wick_file_write(writer, bytes, size, NULL), WICK_OK);
+    free(halves);
+}
+
+/* alpha 0: none. more: another setting, or NULL. dtype: f16, bf16, or one of as many bytes as f32,
+ * whose bits are written. */
+static inline void lora_write_as(const wick_model *model, const lora_values *from, wick_dtype dtype,
+                                 double alpha, const wick_value *more, const char *path) {
     static wick_file_tensor tensors[2 * LORA_MOST];
     static char names[2 * LORA_MOST][96];
     wick_value values[5] = {
@@ -83,7 +96,7 @@ static inline void lora_write(const wick_model *model, const lora_values *from, 
         const lora_pair *const pair = &from->pairs[i / 2];
         snprintf(names[i], sizeof names[i], "%s.lora_%c", pair->weight.text, i % 2 ? 'b' : 'a');
         tensors[i] = (wick_file_tensor){.name = lora_text(names[i]),
-                                        .dtype = WICK_F32,
+                                        .dtype = dtype,
                                         .shape = i % 2 ? WICK_SHAPE(pair->n, from->rank)
                                                        : WICK_SHAPE(from->rank, pair->k)};
     }
@@ -98,11 +111,15 @@ static inline void lora_write(const wick_model *model, const lora_values *from, 
         fail_msg("%s", error.message);
     for (size_t i = 0; i < from->n; i++) {
         const lora_pair *const pair = &from->pairs[i];
-        const size_t row = (size_t)from->rank * sizeof(float);
-        assert_int_equal(wick_file_write(writer, pair->a, (size_t)pair->k * row, NULL), WICK_OK);
-        assert_int_equal(wick_file_write(writer, pair->b, (size_t)pair->n * row, NULL), WICK_OK);
+        lora_put(writer, dtype, pair->a, pair->k * from->rank);
+        lora_put(writer, dtype, pair->b, pair->n * from->rank);
     }
     assert_int_equal(wick_file_write_finish(writer, true, NULL), WICK_OK);
+}
+
+static inline void lora_write(const wick_model *model, const lora_values *from, double alpha,
+                              const wick_value *more, const char *path) {
+    lora_write_as(model, from, WICK_F32, alpha, more, path);
 }
 
 #endif

@@ -69,6 +69,20 @@ static void check_settings(refusal *r) {
     check_bad(r, 1, &no_flag, WICK_ERR_FORMAT, "use_rslora");
 }
 
+/* Of any type but these three; and while a session is open, which adapters of all sessions change.
+ */
+static void check_types(refusal *r) {
+    lora_write_as(r->model, &r->good, WICK_I32, 1, NULL, r->path);
+    check_refused(r, WICK_ERR_UNSUPPORTED, "is i32: f32, f16 and bf16 are supported");
+    wick_session *session;
+    wick_error error = {.status = WICK_OK};
+    lora_write(r->model, &r->good, 1, NULL, r->path);
+    assert_int_equal(wick_session_open(r->model, NULL, &session, NULL), WICK_OK);
+    assert_int_equal(wick_model_add_adapter(r->model, r->path, 1, &error), WICK_ERR_STATE);
+    assert_non_null(strstr(error.message, "open sessions"));
+    wick_session_close(session);
+}
+
 /* At many lengths; and the second tensor of a pair under another name. */
 static void check_cut(refusal *r) {
     lora_write(r->model, &r->good, 1, NULL, r->path);
@@ -84,6 +98,14 @@ static void check_cut(refusal *r) {
     fclose(file);
     check_refused(r, WICK_ERR_FORMAT, "the other one of the pair");
     other[6] = 'b';
+    char *first = bytes;
+    while (memcmp(first, ".lora_a", 7) != 0) first++;
+    first[6] = 'x';
+    file = fopen(r->path, "wb");
+    fwrite(bytes, 1, size, file);
+    fclose(file);
+    check_refused(r, WICK_ERR_UNSUPPORTED, "is neither a .lora_a nor a .lora_b");
+    first[6] = 'a';
     for (size_t n = 0; n < size; n = n * 5 / 4 + 1) {
         file = fopen(r->path, "wb");
         fwrite(bytes, 1, n, file);
@@ -128,6 +150,7 @@ static void test_refused(void **state) {
     r.bad = r.good;
     check_shapes(&r);
     check_settings(&r);
+    check_types(&r);
     check_cut(&r);
     lora_write(r.model, &r.good, 1, NULL, r.path);
     check_misuse(&r);
@@ -236,16 +259,13 @@ static void write_config(const peft *p, const char *more) {
     write_bytes(p->config, text, strlen(text));
 }
 
-/* The probabilities of what the model says with an adapter. */
-static void run_with(wick_model *model, const char *path, wick_logprob out[8]) {
+/* The probabilities of what the model says with an adapter, which is closed. */
+static void say_with(wick_model *model, wick_lora *lora, wick_logprob out[8]) {
     static const uint32_t prompt[] = {1, 5, 9, 2, 14, 33};
     const wick_session_desc desc = {.max_tokens = 8, .ignore_end = true, .n_logprobs = 1};
-    wick_error error = {.status = WICK_OK};
-    wick_lora *lora;
     wick_session *session;
     wick_event event;
     size_t n = 0;
-    if (wick_lora_open(model, path, &lora, &error) != WICK_OK) fail_msg("%s", error.message);
     assert_int_equal(wick_session_open(model, &desc, &session, NULL), WICK_OK);
     assert_int_equal(wick_session_set_loras(session, &(wick_lora_use){lora, 1}, 1), WICK_OK);
     assert_int_equal(wick_session_append_tokens(session, prompt, WK_COUNT(prompt)), WICK_OK);
@@ -256,6 +276,79 @@ static void run_with(wick_model *model, const char *path, wick_logprob out[8]) {
     assert_int_equal(n, 8);
     wick_session_close(session);
     assert_int_equal(wick_lora_close(lora, NULL), WICK_OK);
+}
+
+static void run_with(wick_model *model, const char *path, wick_logprob out[8]) {
+    wick_error error = {.status = WICK_OK};
+    wick_lora *lora;
+    if (wick_lora_open(model, path, &lora, &error) != WICK_OK) fail_msg("%s", error.message);
+    say_with(model, lora, out);
+}
+
+/* The same as numbers of 16 bits, and as these in float32. */
+static void check_halves(wick_model *model, lora_values *values, wick_dtype dtype,
+                         const char *path) {
+    wick_logprob want[8], found[8];
+    lora_write_as(model, values, dtype, 6, NULL, path);
+    run_with(model, path, found);
+    for (size_t i = 0; i < values->n; i++) {
+        const lora_pair *const pair = &values->pairs[i];
+        for (int k = 0; k < 2; k++) {
+            float *const x = k == 0 ? pair->a : pair->b;
+            for (int64_t j = 0; j < values->rank * (k == 0 ? pair->k : pair->n); j++)
+                x[j] = dtype == WICK_F16 ? wk_f16_to_f32(wk_f32_to_f16(x[j]))
+                                         : wk_bf16_to_f32(wk_f32_to_bf16(x[j]));
+        }
+    }
+    lora_write(model, values, 6, NULL, path);
+    run_with(model, path, want);
+    assert_memory_equal(found, want, sizeof found);
+}
+
+/* From memory as from a file; a source that is not wanted is closed. */
+static void check_source(wick_model *model, const char *path) {
+    static char bytes[1 << 21];
+    FILE *const file = fopen(path, "rb");
+    const size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_true(size > 1000 && size < sizeof bytes);
+    wick_lora *lora = NULL;
+    wick_error error = {.status = WICK_OK};
+    const wick_source none = {.size = size};
+    assert_int_equal(wick_lora_open_source(model, none, &lora, &error), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_lora_open_source(NULL, wick_source_memory(bytes, size), &lora, &error),
+                     WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_lora_open_source(model, wick_source_memory(bytes, size), NULL, &error),
+                     WICK_ERR_ARGUMENT);
+    assert_int_equal(
+        wick_lora_open_source(model, wick_source_memory(bytes, size / 2), &lora, &error),
+        WICK_ERR_FORMAT);
+    assert_null(lora);
+    wick_logprob want[8], found[8];
+    run_with(model, path, want);
+    assert_int_equal(wick_lora_open_source(model, wick_source_memory(bytes, size), &lora, &error),
+                     WICK_OK);
+    say_with(model, lora, found);
+    assert_memory_equal(found, want, sizeof found);
+}
+
+static void test_gguf(void **state) {
+    (void)state;
+    static lora_values values;
+    wick_device *device;
+    char path[1024], to[64];
+    if (!fixture_path("WICK_SHARED_DATA", "families/llama.gguf", path, sizeof path)) skip();
+    wick_model *const model =
+        open_model(path, &(wick_device_desc){.backend = WICK_BACKEND_CPU}, &device);
+    snprintf(to, sizeof to, "/tmp/wick-lora-%ld.gguf", (long)getpid());
+    lora_make(model, 4, 0, 1, &values);
+    check_halves(model, &values, WICK_F16, to);
+    check_halves(model, &values, WICK_BF16, to);
+    check_source(model, to);
+    lora_free(&values);
+    unlink(to);
+    wick_model_close(model);
+    wick_device_close(device);
 }
 
 static void check_peft_refused(wick_model *model, const char *path, const char *says) {
@@ -360,6 +453,7 @@ static void test_peft(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused), cmocka_unit_test(test_peft)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused), cmocka_unit_test(test_gguf),
+                                       cmocka_unit_test(test_peft)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
