@@ -1,5 +1,5 @@
 /* backend/cpu/ref/copy.c: copies and conversions between all dtypes. The same dtype is moved bit
- * for bit; blocks and compute layouts are decoded. */
+ * for bit; blocks are decoded. */
 #include "backend/cpu/ref/ref.h"
 
 #include "core/dtype.h"
@@ -66,31 +66,11 @@ static const unsigned char *block_row(const wk_view *view, int64_t index) {
            offset / info->block_elements * info->block_bytes;
 }
 
-/* Row r of a weight [n, k] in a compute layout. */
-static void unpack_row(const wk_cpu_run *run, const wk_row *y, int64_t r) {
-    const wk_view *from = wk_src(run->op, 0);
-    float *decoded = run->worker_scratch;
-    wk_layout_decode_row((wk_layout)from->layout, from->dtype, from->extent[0], from->extent[1], r,
-                         wk_view_data(from), decoded);
-    for (int64_t i = 0; i < y->n; i += WK_REF_CHUNK) {
-        store_floats(y, i, y->n - i < WK_REF_CHUNK ? y->n - i : WK_REF_CHUNK, decoded + i);
-    }
-}
-
-static uint64_t unpacked_bytes(const wk_op *op) {
-    const wk_view *x = wk_src(op, 0);
-    return x->layout == WK_LAYOUT_RAW ? 0 : (uint64_t)x->extent[1] * sizeof(float);
-}
-
 static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const wk_view *from = wk_src(run->op, 0);
     for (int64_t r = begin; r < end; r++) {
         const wk_row y = wk_row_at(wk_dst(run->op, 0), r);
-        if (from->layout != WK_LAYOUT_RAW) {
-            unpack_row(run, &y, r);
-            continue;
-        }
         if (wk_dtype_is_block(from->dtype)) {
             decode_row(&y, from->dtype, block_row(from, r));
             continue;
@@ -108,7 +88,6 @@ static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
 static bool accepts_copy(const wk_op *op) {
     const wk_view *x = wk_src(op, 0);
     if (wk_dtype_is_block(wk_dst(op, 0)->dtype)) return false;
-    if (x->layout != WK_LAYOUT_RAW) return x->rank == 2;
     if (!wk_dtype_is_block(x->dtype)) return true;
     if (!wk_decoder(x->dtype) || x->rank == 0) return false;
     const int64_t block = wk_dtype_get(x->dtype)->block_elements;
@@ -126,6 +105,5 @@ const wk_cpu_kernel wk_copy_ref = {
     .base.accepts = accepts_copy,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
-    .worker_bytes = unpacked_bytes,
     .run = run_copy,
 };
