@@ -288,6 +288,9 @@ static void test_pickles(void **state) {
     PICKLE("}(X\3\0\0\0a.b" TENSOR(FLOATS, "K\0", "",
                                    "") "X\1\0\0\0a}X\1\0\0\0b" TENSOR(FLOATS, "K\0", "", "") "su.",
            bad, "two tensors have the name 'a.b'");
+    PICKLE("ctorch._utils\n_rebuild_parameter\n(" TENSOR(FLOATS, "K\6", "K\1", "K\1") "tR.", bad,
+           "beyond the end of its storage");
+    PICKLE("ctorch._utils\n_rebuild_parameter\n(tR.", bad, "lacks arguments");
     PICKLE("}N" TENSOR(FLOATS, "K\0", "", "") "s.", bad, "neither a text nor an integer");
 }
 
@@ -330,6 +333,39 @@ static void test_long_key_bomb(void **state) {
     for (int i = 1; i < ITEMS; i++, n += 3) memcpy(pickle + n, "h\0]", 3);
     memcpy(pickle + n, "u.", 2);
     check_pickle(pickle, n + 2, WICK_ERR_FORMAT, "share so much");
+}
+
+/* A dict with one key of n bytes, of a tensor or of a dict with the key "b" of one. */
+static size_t pickle_name(char *pickle, size_t n, bool is_nested) {
+    static const char tensor[] = TENSOR(FLOATS, "K\0", "K\1", "K\1");
+    char *to = pickle;
+    const unsigned char size[4] = {(unsigned char)n, (unsigned char)(n >> 8),
+                                   (unsigned char)(n >> 16)};
+    if (is_nested) to = (char *)memcpy(to, "}X\1\0\0\0b", 7) + 7;
+    to = (char *)memcpy(to, "}X", 2) + 2;
+    to = (char *)memcpy(to, size, 4) + 4;
+    to = (char *)memset(to, 'k', n) + n;
+    to = (char *)memcpy(to, tensor, sizeof tensor - 1) + sizeof tensor - 1;
+    to = (char *)memcpy(to, "ss.", 3) + 3;
+    if (!is_nested) memcpy(--to - 1, ".", 1);
+    return (size_t)(to - pickle);
+}
+
+static void test_long_names(void **state) {
+    (void)state;
+    static char pickle[40000];
+    static const struct {
+        size_t n;
+        bool is_nested, is_refused;
+    } cases[] = {
+        {32768, false, false}, {32769, false, true}, {32766, true, false}, {32767, true, true}};
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        const size_t size = pickle_name(pickle, cases[i].n, cases[i].is_nested);
+        if (cases[i].is_refused)
+            check_pickle(pickle, size, WICK_ERR_FORMAT, "a name of more than 32768 bytes");
+        else
+            check_pickle(pickle, size, WICK_OK, "");
+    }
 }
 
 /* ---- Deflate ---- */
@@ -413,15 +449,11 @@ static void test_memory_runs_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zip),
-        cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_pickles),
-        cmocka_unit_test(test_memo_bomb),
-        cmocka_unit_test(test_long_key_bomb),
-        cmocka_unit_test(test_inflate),
-        cmocka_unit_test(test_crc32),
-        cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_zip),        cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_damage),     cmocka_unit_test(test_pickles),
+        cmocka_unit_test(test_memo_bomb),  cmocka_unit_test(test_long_key_bomb),
+        cmocka_unit_test(test_long_names), cmocka_unit_test(test_inflate),
+        cmocka_unit_test(test_crc32),      cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests_name("archive_hostile", tests, NULL, NULL);
 }

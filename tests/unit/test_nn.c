@@ -416,6 +416,18 @@ static void experts_refused(void **state) {
     assert_refused(device, wick_moe_ffn(x, route, chosen, &weights), WICK_ERR_ARGUMENT);
     weights = (wick_moe_weights){.gate = w, .up = w, .down = flat};
     assert_refused(device, wick_moe_ffn(x, route, chosen, &weights), WICK_ERR_SHAPE);
+    wick_tensor *const fewer = wick_ones(device, WICK_F32, WICK_SHAPE(2, 4, 4));
+    weights = (wick_moe_weights){.gate = w, .up = fewer, .down = w};
+    assert_null(wick_moe_ffn(x, route, chosen, &weights));
+    wick_error error;
+    assert_int_equal(wick_device_error(device, &error), WICK_ERR_SHAPE);
+    assert_string_equal(error.message,
+                        "moe_ffn: up [2, 4, 4] does not fit x [2, 4] and the others");
+    weights.up = w;
+    assert_refused(
+        device,
+        wick_moe_ffn(wick_ones(device, WICK_F32, WICK_SHAPE(3, 4)), route, chosen, &weights),
+        WICK_ERR_SHAPE);
     wick_scope_end(scope);
 }
 

@@ -108,6 +108,17 @@ static void failures(void **state) {
     assert_string_equal(error.message, "cube: takes f32");
     assert_int_equal(wick_operation_run(cube, &none, &y), WICK_ERR_ARGUMENT);
     assert_refused(device, y, WICK_ERR_ARGUMENT);
+    y = x;
+    assert_int_equal(wick_operation_run(NULL, &x, &y), WICK_ERR_ARGUMENT);
+    assert_null(y);
+    y = x;
+    assert_int_equal(wick_operation_run(cube, NULL, &y), WICK_ERR_ARGUMENT);
+    assert_null(y);
+    assert_int_equal(wick_device_error(device, &error), WICK_ERR_ARGUMENT);
+    assert_string_equal(error.message, "cube: inputs is NULL");
+    assert_int_equal(wick_operation_run(cube, &x, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_device_error(device, &error), WICK_ERR_ARGUMENT);
+    assert_string_equal(error.message, "cube: outputs is NULL");
     wick_scope_end(scope);
     wick_operation_release(cube);
 
@@ -159,7 +170,6 @@ static void gradients(void **state) {
 
 /* Elsewhere it is a fallback, which is counted and, where the device is strict, refused. */
 static void other_devices(void **state) {
-    (void)state;
     static const wick_device_desc descs[] = {
         {.backend = WICK_BACKEND_NULL, .null_flags = WICK_NULL_LATE},
         {.backend = WICK_BACKEND_NULL, .strict = true},
@@ -180,6 +190,11 @@ static void other_devices(void **state) {
         if (status == WICK_OK) assert_float_equal(got[1], 27, 0);
         wick_device_get_stats(device, &stats);
         assert_int_equal(stats.n_fallbacks, i == 0);
+        (void)wick_device_error(device, NULL);
+        wick_tensor *foreign = wick_ones(device_of(state), WICK_F32, WICK_SHAPE(2));
+        assert_int_equal(wick_operation_run(cube, &foreign, &y), WICK_ERR_ARGUMENT);
+        assert_refused(device, y, WICK_ERR_ARGUMENT);
+        wick_release(foreign);
         wick_scope_end(scope);
         wick_operation_release(cube);
         wick_device_close(device);
@@ -188,6 +203,6 @@ static void other_devices(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(values), TEST(failures), TEST(gradients),
-                                       cmocka_unit_test(other_devices)};
+                                       TEST(other_devices)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,6 +129,29 @@ static void test_long_reductions(void **state) {
     }
 }
 
+/* Products of every 16th element are beyond what float64 holds, those of all in their order are
+ * not; and a factor that is 0, infinite or NaN. */
+static void test_far_products(void **state) {
+    (void)state;
+    enum { N = 300 };
+    static const float factors[] = {1, 0, -INFINITY, NAN};
+    wk_rng rng = {.seed = 8};
+    for (size_t i = 0; i < WK_COUNT(factors); i++) {
+        fixture f = {.op = {.code = WK_OP_REDUCE, .n_dst = 1, .n_src = 1}};
+        f.op.p.reduce.fn = WK_REDUCE_PROD;
+        fixture_add(&f, &rng, WICK_F32, 1, (const int64_t[]){1});
+        fixture_add(&f, &rng, WICK_F32, 2, (const int64_t[]){1, N});
+        float *const x = x86_contents(&f.memory[1]);
+        for (int k = 0; k < N; k++) x[k] = k % 2 ? 0x1p-100F : 0x1p100F;
+        x[N - 1] = 0x1.8p-100F;
+        x[N / 2] *= factors[i];
+        fixture_check(&f, 0);
+        const float got = *(const float *)x86_contents(&f.memory[0]);
+        assert_true(isnan(factors[i]) ? isnan(got) : got == 1.5F * factors[i]);
+        fixture_free(&f);
+    }
+}
+
 /* Column i has its extreme twice, and NaN above the first of these where i % 5 is 1, or below it
  * where i % 5 is 2. */
 static void set_extremes(float *x, int64_t width, int64_t length, float extreme) {
@@ -240,8 +263,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_elementwise),      cmocka_unit_test(test_silu_range),
         cmocka_unit_test(test_norm_and_softmax), cmocka_unit_test(test_long_reductions),
-        cmocka_unit_test(test_columns),          cmocka_unit_test(test_long_columns),
-        cmocka_unit_test(test_rope_table),       cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_far_products),     cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_long_columns),     cmocka_unit_test(test_rope_table),
+        cmocka_unit_test(test_matmul),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
