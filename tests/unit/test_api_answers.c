@@ -313,6 +313,38 @@ static void test_responses(void **state) {
 }
 
 /* Tokens of reasoning are counted apart: those after the tag that opens it. */
+/* A stream that cannot go on says so in an event, in the form of its API. */
+static void fails_in_stream(const char *path, int status, const char *event) {
+    wick_api *const api = open_api((wick_api_desc){.n_parallel = 1});
+    char body[256];
+    size_t size;
+    snprintf(body, sizeof body, "{%s,\"max_tokens\":50,\"stream\":true}",
+             strstr(path, "responses") ? "\"input\":\"Hi\"" : CHAT);
+    wick_exchange *const x = ask(api, path, body);
+    while (!x->has_events) (void)wick_api_step(api);
+    (void)wick_exchange_take(x, &size);
+    const wick_error why = {.message = "no \"room\""};
+    if (status == 503)
+        wick_exchange_end(x, why.message);
+    else
+        wk_exchange_break(x, WICK_ERR_INTERNAL, &why);
+    expect_text(finish(api, x, 200), event); /* the headers have gone out */
+    wick_api_close(api);
+}
+
+static void test_failing_streams(void **state) {
+    (void)state;
+    fails_in_stream("/v1/responses", 503,
+                    "event: error\ndata: {\"type\":\"error\",\"sequence_number\":2,"
+                    "\"code\":\"server_is_overloaded\",\"message\":\"no \\\"room\\\"\","
+                    "\"param\":null}\n\n");
+    fails_in_stream("/v1/responses", 500, "\"code\":\"server_error\"");
+    fails_in_stream("/v1/messages", 503, "event: error\ndata: {\"type\":\"error\",\"error\":{");
+    fails_in_stream(chat, 503,
+                    "data: {\"error\":{\"code\":503,\"message\":\"no \\\"room\\\"\","
+                    "\"type\":\"unavailable_error\",\"param\":null}}\n\n");
+}
+
 static void test_reasoning_tokens(void **state) {
     static const char body[] =
         "{\"input\":\"a\",\"tools\":[{\"type\":\"function\",\"name\":\"f\"}]}";
@@ -446,6 +478,7 @@ int main(void) {
         cmocka_unit_test(test_one_call),
         cmocka_unit_test(test_seeds),
         cmocka_unit_test(test_responses),
+        cmocka_unit_test(test_failing_streams),
         cmocka_unit_test(test_offsets),
         cmocka_unit_test(test_call_ids),
         cmocka_unit_test(test_health),

@@ -12,6 +12,7 @@
 #include "core/dtype.h"
 #include "core/scalar.h"
 #include "fixture_file.h"
+#include "source/tensor_file.h"
 
 #include <wick/wick.h>
 
@@ -103,6 +104,38 @@ static void test_npz(void **state) {
         wick_tensor_file_close(file);
     }
     wick_device_close(device);
+}
+
+/* Tensors of an archive in pieces, of two in turn: the same bytes as all at once. */
+static void test_pieces(void **state) {
+    (void)state;
+    static const char *const names[] = {"archives/stored.npz", "archives/deflated.npz"};
+    for (size_t i = 0; i < WK_COUNT(names); i++) {
+        wick_tensor_file *const file = open_fixture(names[i]);
+        const wick_file_tensor *const tensors[] = {wick_tensor_file_get(file, 7),
+                                                   wick_tensor_file_get(file, 8)};
+        static unsigned char want[2][8000], got[2][8000];
+        wick_error error = {.status = WICK_OK};
+        size_t at[2] = {0};
+        for (int k = 0; k < 2; k++) {
+            assert_in_range(tensors[k]->size, 300, sizeof want[k]);
+            assert_int_equal(
+                wk_tensor_file_read(file, tensors[k], 0, want[k], (size_t)tensors[k]->size, &error),
+                WICK_OK);
+        }
+        for (int k = 0; at[0] < tensors[0]->size || at[1] < tensors[1]->size; k = !k) {
+            const size_t left = (size_t)tensors[k]->size - at[k], n = left < 111 ? left : 111;
+            for (size_t part = 0; part < 2; part++) { /* the second one of what is kept */
+                const size_t from = part * n / 2, to = part == 0 ? n / 2 : n;
+                assert_int_equal(wk_tensor_file_read(file, tensors[k], at[k] + from,
+                                                     got[k] + at[k] + from, to - from, &error),
+                                 WICK_OK);
+            }
+            at[k] += n;
+        }
+        assert_memory_equal(got, want, sizeof got);
+        wick_tensor_file_close(file);
+    }
 }
 
 /* Bytes in memory, and a source that cannot be used. */
@@ -354,10 +387,10 @@ static void test_save_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_name),     cmocka_unit_test(test_npy),
-        cmocka_unit_test(test_npz),         cmocka_unit_test(test_source),
-        cmocka_unit_test(test_state_dict),  cmocka_unit_test(test_checkpoint),
-        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_save_refused)};
+        cmocka_unit_test(test_no_name),    cmocka_unit_test(test_npy),
+        cmocka_unit_test(test_npz),        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_source),     cmocka_unit_test(test_state_dict),
+        cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_long_names), cmocka_unit_test(test_save_refused)};
     return cmocka_run_group_tests_name("archive", tests, NULL, NULL);
 }
