@@ -205,6 +205,48 @@ static void check_damage(wick_model *model, const bytes *saved) {
     set_checksum(saved);
 }
 
+/* error is clear again. */
+static void expect_refused(wick_status status, wick_status want, wick_error *error,
+                           const char *words) {
+    assert_int_equal(status, want);
+    if (strstr(error->message, words) == NULL)
+        fail_msg("'%s' is not in '%s'", words, error->message);
+    *error = (wick_error){.status = WICK_OK};
+}
+
+/* Arguments that are NULL, a source of too few bytes, what is given up, and sessions that go on
+ * while prefixes are saved. */
+static void check_misuse(scene *s, const bytes *saved) {
+    wick_prefixes *prefixes;
+    wick_error error = {0};
+    bytes unused = {.data = NULL};
+    const wick_source source = wick_source_memory(saved->data, 10);
+    expect_refused(wick_prefixes_save_start(s->model, NULL, NULL, &prefixes, &error),
+                   WICK_ERR_ARGUMENT, &error, "save_start: an argument is NULL");
+    expect_refused(wick_prefixes_load_start(NULL, source, &prefixes, &error), WICK_ERR_ARGUMENT,
+                   &error, "load_start: an argument is NULL");
+    assert_null(prefixes);
+    expect_refused(wick_prefixes_finish(NULL, &error), WICK_ERR_ARGUMENT, &error, "is NULL");
+    assert_int_equal(wick_prefixes_load_start(s->model, source, &prefixes, &error), WICK_OK);
+    assert_int_equal(wick_prefixes_poll(prefixes), WICK_ERR_FORMAT);
+    expect_refused(wick_prefixes_finish(prefixes, &error), WICK_ERR_FORMAT, &error,
+                   "not saved prefixes");
+    assert_int_equal(wick_prefixes_save_start(s->model, append, &unused, &prefixes, NULL), WICK_OK);
+    assert_int_equal(wick_prefixes_poll(prefixes), WICK_PENDING);
+    expect_refused(wick_prefixes_finish(prefixes, &error), WICK_ERR_CANCELLED, &error, "given up");
+    assert_int_equal(wick_prefixes_save_start(s->model, append, &unused, &prefixes, NULL), WICK_OK);
+    for (int i = 0; i < 3; i++) assert_int_equal(wick_prefixes_poll(prefixes), WICK_PENDING);
+    wick_session *const session = open_session(s, false);
+    wick_event event;
+    assert_int_equal(wick_session_append_tokens(session, s->ids, 8), WICK_OK);
+    do assert_int_equal(wick_session_next(session, &event), WICK_OK);
+    while (event.kind != WICK_EVENT_TOKEN);
+    wick_session_close(session);
+    assert_int_equal(wick_prefixes_poll(prefixes), WICK_ERR_STATE);
+    expect_refused(wick_prefixes_finish(prefixes, &error), WICK_ERR_STATE, &error, "went on");
+    free(unused.data);
+}
+
 /* What the text had in the one model, it has in another one that has loaded it. */
 static void check_saved(scene *s, wick_model *fresh) {
     char folder[] = "/tmp/wick_prefixes_XXXXXX", command[64];
@@ -215,6 +257,9 @@ static void check_saved(scene *s, wick_model *fresh) {
     assert_int_equal(s->n_reused, s->n_prompt + N_ANSWER - 1);
     bytes saved = save(s->model);
     check_damage(fresh, &saved);
+    static bool is_checked; /* once: it is the same for all */
+    if (!is_checked) check_misuse(s, &saved);
+    is_checked = true;
     wick_model_trim(fresh);
     assert_non_null(mkdtemp(folder));
     assert_int_equal(wick_model_load_prefixes(fresh, folder, &error), WICK_ERR_NOT_FOUND);
