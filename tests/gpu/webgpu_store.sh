@@ -57,6 +57,35 @@ check "and there" grep -q "^version 1$" "$folder/named.txt"
 check "advice for a GPU's memory" says "available; a smaller model" \
     "$wick" run "${WICK_TEST_DATA:?}/stories260K.gguf" --gpu-layers all --gpu-memory 400K \
     --cache f32 --low-memory --no-warm-up -p a -n 1 "$@"
+# What is measured for a model: heads of keys and their numbers; each kind of matrix once.
+model=$WICK_TEST_DATA/stories260K.gguf
+check "a model's sizes are taken" says "k_cache f16\\[[0-9]*, 4, [0-9]*, 8\\]" \
+    "$wick" bench "$model" --kernels --only 'kv_append*' -p 1 --csv "$@"
+measured() {
+    "$wick" bench "$model" --kernels --only linear_wgsl -p 1 --csv "$@" > "$folder/said"
+    kinds=$(grep -o 'weight f32[^"]*' "$folder/said" | sort -u | tr -d ' \n')
+    [ "$kinds" = "$(printf 'weightf32[%s]' 172,64 32,64 512,64 64,172 64,64)" ] || {
+        echo "$kinds"
+        return 1
+    }
+}
+check "a model's matrices are taken" measured "$@"
+# run WORDS OPTION...: a token with what the options make it say.
+run() {
+    words=$1
+    shift
+    says "$words" "$wick" run "$model" -p a -n 1 --no-warm-up --profile -v "$@"
+}
+said() { grep -q -e "$1" "$folder/said" || { cat "$folder/said"; return 1; }; }
+check "layers on both are told" run "^layers 0-2 on the CPU, 3-4 on " --gpu-layers 2 "$@"
+check "and the kernels of the one" said "^every dispatch was a pass of its own"
+check "and how many were compiled" said "^[0-9]* kernels (.* of text) compiled in .*; 0 failed$"
+check "and those of the other" said "^layers on the CPU:$"
+check "layers that do not fit are told" run \
+    "^all 5 layers on the CPU: all take .* of the GPU's memory, .* are available$" \
+    --gpu-memory 700K --cache f32 "$@"
+check "and logged" said "^wick: info: the first 5 of 5 layers run on the CPU: all would take"
+check "and nothing was timed" said "^nothing was timed"
 # The text of a kernel; of the options --backend is not one of `wick devices`.
 while [ $# -gt 0 ]; do
     case $1 in
