@@ -656,6 +656,25 @@ def test_folders_that_cannot_be():
             os.environ["HOME"] = home
 
 
+def test_files_that_cannot_be():
+    """What stands where the part, the note or a new note would be is a folder."""
+    with places(m=Resource(CONTENT)) as (server, models):
+        folder = models / f"127.0.0.1:{server.server_port}"
+        for name, word in (("m.gguf.part", "cannot open"), ("m.gguf.note", "cannot write"),
+                           ("m.gguf.note.new", "cannot write")):
+            (folder / name).mkdir(parents=True)
+            cannot_pull(server, word, f"/{name}': Is a directory")
+            assert not (folder / "m.gguf.note.new").is_file()
+            (folder / name).rmdir()
+            if word == "cannot write":
+                succeeds("rm", "m", "-y")  # it is there, of no known source
+            equal(Path(pull(server)).read_bytes(), CONTENT)
+            succeeds("rm", "m", "-y")
+        models.rmdir()
+        models.write_bytes(b"")
+        fails(1, "cannot read the folder", arguments=["models"])
+
+
 def test_a_file_of_another_source():
     with places(m=Resource(CONTENT)) as (server, _):
         pull(server)

@@ -248,6 +248,30 @@ def test_adapters_of_several_models():
                    "--port", 0).returncode, 1)
 
 
+def test_models_that_were_fetched():
+    """Without a file or a folder: those of the store that are whole."""
+    before = os.environ.get("WICK_HOME")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["WICK_HOME"] = folder
+        try:
+            done = wick("serve", "--port", 0)
+            equal(done.returncode, 1)
+            assert b"no model was fetched" in done.stderr, done.stderr
+            store = Path(folder, "models", "a")
+            store.mkdir(parents=True)
+            for name in ("tales", "b", "half-00001-of-00002"):
+                shutil.copy(MODEL, store / f"{name}.gguf")
+            with Server(model=None) as server:
+                models = server.get("/v1/models")["data"]
+                equal([model["id"] for model in models], ["a/b.gguf", "a/tales.gguf"])
+                text = text_after(server, model="a/tales.gguf")
+                assert text and GREEDY["text"].startswith(GREEDY["prompt"] + text), text
+        finally:
+            os.environ.pop("WICK_HOME")
+            if before is not None:
+                os.environ["WICK_HOME"] = before
+
+
 def test_draft_of_several_models():
     """It guesses for the models of its vocabulary alone."""
     with tempfile.TemporaryDirectory() as folder:
