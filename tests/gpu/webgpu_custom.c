@@ -450,6 +450,37 @@ static void twice_the_gradient(void *user, wick_tensor *const *inputs, wick_tens
     grads[0] = wick_affine(grad_output, 2, 0);
 }
 
+static void expect_no_operation(wick_device *device, wick_operation_desc desc, const char *words) {
+    wick_operation *operation;
+    wick_error error = {0};
+    assert_int_equal(wick_operation_make(device, &desc, &operation, &error), WICK_ERR_VALUE);
+    assert_null(operation);
+    assert_non_null(strstr(error.message, words));
+}
+
+/* An operation whose kernel cannot be launched, or has other buffers; and on another device. */
+static void check_wrong_operations(wick_device *device, wick_operation_desc desc) {
+    wick_device *const other = open_plain();
+    wick_operation *foreign;
+    wick_operation_desc wrong = desc;
+    wrong.launch = NULL;
+    expect_no_operation(device, wrong, "twice: its kernel needs launch");
+    wrong = desc;
+    wrong.n_inputs = 2;
+    expect_no_operation(device, wrong, "1 outputs (READ_WRITE), then 2 inputs (READ)");
+    wrong.n_inputs = 0;
+    wrong.n_outputs = 2;
+    expect_no_operation(device, wrong, "0 inputs and 2 outputs");
+    wick_tensor *const x = count_up(other, WICK_SHAPE(4)), *y = x;
+    expect_ok(other, wick_operation_make(other, &desc, &foreign, NULL));
+    expect_failed(other, wick_operation_run(foreign, &x, &y), WICK_ERR_UNSUPPORTED,
+                  "its kernel is of another device");
+    assert_null(y);
+    wick_release(x);
+    wick_operation_release(foreign);
+    wick_device_close(other);
+}
+
 static void belongs_to_an_operation(void **state) {
     (void)state;
     wick_device *const device = open_plain(); /* strict: nothing falls back */
@@ -473,6 +504,7 @@ static void belongs_to_an_operation(void **state) {
                                            .kernel = kernel,
                                            .launch = launch_one,
                                            .gradient = twice_the_gradient};
+    check_wrong_operations(device, of_kernel);
     expect_ok(device, wick_operation_make(device, &of_kernel, &twice, NULL));
     wick_kernel_release(kernel); /* the operation has it */
     const wick_scope scope = wick_scope_begin(device);
