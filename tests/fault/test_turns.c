@@ -117,6 +117,21 @@ static const wick_device_desc devices[] = {
 };
 enum { N_DEVICES = sizeof devices / sizeof *devices };
 
+/* Where they are timed: which kernels have run, and for how many calls. */
+static void check_profile(bool is_profiled) {
+    wick_kernel_stats kernels[64];
+    const size_t n = wick_device_get_profile(device, kernels, 64);
+    assert_int_equal(n > 0, is_profiled);
+    assert_true(n < 64);
+    uint64_t n_attentions = 0;
+    for (size_t i = 0; i < n; i++) {
+        assert_true(kernels[i].calls > 0 && kernels[i].seconds > 0);
+        if (strncmp(kernels[i].name, "attention_cached", 16) == 0) n_attentions += kernels[i].calls;
+    }
+    /* One of each of 5 layers, in a batch for each of 8 tokens and those of the prompt. */
+    assert_true(!is_profiled || (n_attentions % 5 == 0 && n_attentions >= 5 * 8));
+}
+
 static void test_sessions(void **state) {
     (void)state;
     (void)wanted();
@@ -126,6 +141,7 @@ static void test_sessions(void **state) {
         wick_session *const session = begin_session();
         while (step(session, &got)) begin_turn();
         check_text(&got);
+        check_profile(devices[i].profile);
         wick_session_close(session);
         close_place();
     }
