@@ -307,6 +307,14 @@ static void test_several(void **state) {
     }
 }
 
+static void lose_and_recover(const place *p) {
+    wick_status recovery;
+    wk_null_lose_after(p->device->handle, 1);
+    assert_int_equal(wk_device_check(p->device), WICK_ERR_DEVICE_LOST);
+    while ((recovery = wk_device_recover(p->device)) == WICK_PENDING) continue;
+    assert_int_equal(recovery, WICK_OK);
+}
+
 /* A batch is under way when somebody else sees the loss and brings the device back. */
 static void test_recovered_by_others(void **state) {
     (void)state;
@@ -317,17 +325,13 @@ static void test_recovered_by_others(void **state) {
         wick_session *const session = begin(p.model, &tellers[0]);
         told got = {.size = 0};
         wick_event event;
-        wick_status recovery;
         while (got.n_tokens < 3) assert_true(go_on(session, &got));
         for (int i = 0; i < n; i++) {
             assert_int_equal(wick_session_step(session, &event), WICK_OK);
             hear(&got, &event);
         }
         n_running += event.kind == WICK_EVENT_PENDING;
-        wk_null_lose_after(p.device->handle, 1);
-        assert_int_equal(wk_device_check(p.device), WICK_ERR_DEVICE_LOST);
-        while ((recovery = wk_device_recover(p.device)) == WICK_PENDING) continue;
-        assert_int_equal(recovery, WICK_OK);
+        lose_and_recover(&p);
         while (go_on(session, &got)) continue;
         check_same(&got, wanted(0));
         assert_int_equal(n_losses(&p), 1);
@@ -393,16 +397,11 @@ static bool lose_while_loading(place *p, wick_session *session, const saved *fro
     wick_error error = {.status = WICK_OK};
     const wick_source source = wick_source_memory(from->data, from->size);
     assert_int_equal(wick_session_load_start(session, source, &loading, NULL), WICK_OK);
-    wick_status recovery, status = WICK_PENDING;
+    wick_status status = WICK_PENDING;
     for (uint32_t i = 0; i < n && status == WICK_PENDING; i++)
         status = wick_session_load_poll(loading);
     const bool is_loaded = status == WICK_OK;
-    if (!is_loaded) {
-        wk_null_lose_after(p->device->handle, 1);
-        assert_int_equal(wk_device_check(p->device), WICK_ERR_DEVICE_LOST);
-        while ((recovery = wk_device_recover(p->device)) == WICK_PENDING) continue;
-        assert_int_equal(recovery, WICK_OK); /* as by another session */
-    }
+    if (!is_loaded) lose_and_recover(p); /* as by another session */
     while (status == WICK_PENDING) status = wick_session_load_poll(loading);
     assert_int_equal(wick_session_load_finish(loading, &error), status);
     if (status == WICK_OK) return !is_loaded; /* all rows were there */
@@ -430,6 +429,43 @@ static void test_lost_while_loading(void **state) {
         n++;
     }
     assert_true(n > 6); /* the header, tokens, logits, two parts of rows and more */
+    wick_session_close(session);
+    close_place(&p);
+}
+
+/* --- Prefixes --- */
+
+static void end_prefixes(wick_prefixes *prefixes, wick_status want, const char *says) {
+    wick_error error = {.status = WICK_OK};
+    while (wick_prefixes_poll(prefixes) == WICK_PENDING) continue;
+    assert_int_equal(wick_prefixes_finish(prefixes, &error), want);
+    if (!strstr(error.message, says)) fail_msg("'%s' is not in '%s'", says, error.message);
+}
+
+/* They are of a cache that went with the device: none are saved or loaded before a session has
+ * computed on the new one. */
+static void test_prefixes(void **state) {
+    (void)state;
+    static saved kept, rest;
+    place p;
+    open_place(&p, false);
+    wick_session *const session = begin(p.model, &tellers[0]);
+    wick_prefixes *prefixes;
+    told got = {.size = 0};
+    while (got.n_tokens < 80) assert_true(go_on(session, &got));
+    assert_int_equal(wick_prefixes_save_start(p.model, keep, &kept, &prefixes, NULL), WICK_OK);
+    end_prefixes(prefixes, WICK_OK, "");
+    assert_int_equal(wick_prefixes_save_start(p.model, keep, &rest, &prefixes, NULL), WICK_OK);
+    for (int i = 0; i < 3; i++) assert_int_equal(wick_prefixes_poll(prefixes), WICK_PENDING);
+    lose_and_recover(&p);
+    end_prefixes(prefixes, WICK_ERR_DEVICE_LOST, "the device was lost while prefixes were saved");
+    const wick_source source = wick_source_memory(kept.data, kept.size);
+    assert_int_equal(wick_prefixes_load_start(p.model, source, &prefixes, NULL), WICK_OK);
+    end_prefixes(prefixes, WICK_ERR_STATE, "while no session computes");
+    while (go_on(session, &got)) continue;
+    check_same(&got, wanted(0));
+    assert_int_equal(wick_prefixes_load_start(p.model, source, &prefixes, NULL), WICK_OK);
+    end_prefixes(prefixes, WICK_OK, "");
     wick_session_close(session);
     close_place(&p);
 }
@@ -607,6 +643,7 @@ int main(void) {
         cmocka_unit_test(test_recovered_by_others),
         cmocka_unit_test(test_opened_on_a_lost_device),
         cmocka_unit_test(test_lost_while_loading),
+        cmocka_unit_test(test_prefixes),
         cmocka_unit_test(test_logits),
         cmocka_unit_test(test_rows_without_memory),
         cmocka_unit_test(test_sync),
