@@ -392,7 +392,7 @@ static void joined_ops_that_cannot_be_are_run_one_by_one(void **state) {
         sum[i] = x[0] + x[1];
         squares += (double)(sum[i] * sum[i]);
     }
-    const float scale = (float)(1 / sqrt(squares / COLUMNS + 1e-5));
+    const float scale = (float)(1 / sqrt(squares / (double)COLUMNS + 1e-5));
     for (int i = 0; i < COLUMNS; i++) {
         const float want = sum[i] * scale * weight[i];
         assert_true(fabsf(whole[i] - want) < 1e-4F && fabsf(other[i] - want) < 1e-4F);
