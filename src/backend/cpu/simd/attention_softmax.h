@@ -125,6 +125,9 @@ static void clear_part(const attention *a, float *part) {
 /* What the weights are relative to. Nothing but -infinity so far: any finite number will do. */
 WK_INLINE v16 base_of(float largest) { return v16_set(largest == -INFINITY ? 0 : largest); }
 
+/* Of numbers that many keys share: a call is small beside these. */
+static v16 factor_of(float logit, v16 base) { return v16_exp(v16_sub(v16_set(logit), base)); }
+
 /* Turns the scores of a step into weights, and what was summed before into their scale. */
 static void weigh(const attention *a, query_state *query, int64_t step) {
     float *const part = query->part;
@@ -136,7 +139,7 @@ static void weigh(const attention *a, query_state *query, int64_t step) {
     const float largest = largest_here > before ? largest_here : before;
     const v16 base = base_of(largest);
     if (largest > before) { /* else the factor is 1 */
-        const v16 factor = v16_exp(v16_sub(v16_set(before), base));
+        const v16 factor = factor_of(before, base);
         part[PART_LARGEST] = largest;
         for (int64_t l = PART_WEIGHTS; l < PART_SUMS + a->width; l += 16)
             v16_store(part + l, v16_mul(v16_load(part + l), factor));
@@ -155,8 +158,8 @@ static void merge_part(const attention *a, float *total, const float *part) {
     const float before = total[PART_LARGEST], here = part[PART_LARGEST];
     const float largest = here > before ? here : before;
     const v16 base = base_of(largest);
-    const v16 factor = v16_exp(v16_sub(v16_set(before), base));
-    const v16 factor_here = v16_exp(v16_sub(v16_set(here), base));
+    const v16 factor = factor_of(before, base);
+    const v16 factor_here = factor_of(here, base);
     for (int64_t l = PART_WEIGHTS; l < PART_SUMS + a->width; l += 16) {
         const v16 scaled = v16_mul(v16_load(total + l), factor);
         v16_store(total + l, v16_fma(v16_load(part + l), factor_here, scaled));
@@ -168,10 +171,10 @@ static void merge_part(const attention *a, float *total, const float *part) {
 static void write_result(const attention *a, const query_state *query, const float *total) {
     const float largest = total[PART_LARGEST], sink = query->sink;
     const v16 base = base_of(sink > largest ? sink : largest);
-    const v16 factor = v16_exp(v16_sub(v16_set(largest), base));
+    const v16 factor = factor_of(largest, base);
     const float weights = v16_sum(v16_load(total + PART_WEIGHTS));
     v16 all = v16_mul(v16_set(weights), factor);
-    all = v16_add(all, v16_exp(v16_sub(v16_set(sink), base)));
+    all = v16_add(all, factor_of(sink, base));
     float sum[16];
     v16_store(sum, all);
     if (sum[0] == 0) all = v16_set(1);

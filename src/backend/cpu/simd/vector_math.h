@@ -40,7 +40,7 @@ WK_INLINE v16 v16_exp(v16 x) {
 WK_INLINE v16 v16_negate(v16 x) { return v16_mul(x, v16_set(-1)); }
 
 /* 1 / (1 + e^-x), by e^-|x|. */
-WK_INLINE v16 v16_sigmoid(v16 x) {
+WK_INLINE_FOR_TENSORS v16 v16_sigmoid(v16 x) {
     const v16 e = v16_exp(v16_sub(v16_zero(), v16_abs(x)));
     return v16_div(v16_by_sign(x, v16_set(1), e), v16_add(v16_set(1), e));
 }
@@ -55,14 +55,14 @@ WK_INLINE v16 v16_exp_minus_1(v16 x) {
 }
 
 /* By e^-2|x| - 1, which does not cancel near 0. */
-WK_INLINE v16 v16_tanh(v16 x) {
+WK_INLINE_FOR_TENSORS v16 v16_tanh(v16 x) {
     const v16 t = v16_exp_minus_1(v16_mul(v16_abs(x), v16_set(-2)));
     const v16 size = v16_abs(v16_div(t, v16_add(v16_set(2), t)));
     return v16_by_sign(x, size, v16_negate(size));
 }
 
 /* (1 + tanh u) / 2 is sigmoid(2 u). */
-WK_INLINE v16 v16_gelu(v16 x) {
+WK_INLINE_FOR_TENSORS v16 v16_gelu(v16 x) {
     const v16 cubic = v16_fma(v16_mul(x, x), v16_set(0.044715F), v16_set(1));
     return v16_mul(x, v16_sigmoid(v16_mul(v16_mul(x, v16_set(1.59576912F)), cubic)));
 }

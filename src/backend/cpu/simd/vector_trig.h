@@ -93,7 +93,7 @@ WK_INLINE v16 v16_erf(v16 x) {
 
 /* x / 2 erfc(-x / sqrt 2). The exponent x^2 / 2 as a pair, since below 0 its error is the result's.
  */
-WK_INLINE v16 v16_gelu_erf(v16 x) {
+WK_INLINE_FOR_TENSORS v16 v16_gelu_erf(v16 x) {
     const v16 size = v16_min(v16_set(15), v16_abs(x)); /* NaN stays */
     const v16 half = v16_mul(size, v16_set(0.5F)), high = v16_mul(half, size);
     const v16 low = v16_fma_once(half, size, v16_negate(high));
