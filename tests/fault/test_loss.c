@@ -332,8 +332,9 @@ static void test_recovered_by_others(void **state) {
         }
         n_running += event.kind == WICK_EVENT_PENDING;
         lose_and_recover(&p);
-        while (go_on(session, &got)) continue;
-        check_same(&got, wanted(0));
+        while (got.n_tokens < 20) assert_true(go_on(session, &got));
+        assert_true(got.size <= wanted(0)->size);
+        assert_memory_equal(got.text, wanted(0)->text, got.size);
         assert_int_equal(n_losses(&p), 1);
         wick_session_close(session);
         close_place(&p);
