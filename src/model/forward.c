@@ -233,9 +233,9 @@ uint64_t wk_model_activation_bytes(const wk_model *model, uint32_t n_rows) {
     uint64_t most = 2 * n_inputs; /* beside these, while they are made, there is little else */
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         const wk_layer_spec *const spec = &model->layers[i].spec;
-        /* A parallel layer keeps what both mixers take. */
+        /* A parallel layer keeps what both mixers take; of two that are added, one result waits. */
         const uint64_t more = n_inputs + (spec->is_parallel ? 2 * n_embd : 0) +
-                              (spec->has_state_space ? n_embd : 0); /* as do two mixers */
+                              (spec->has_state_space ? n_embd : 0);
         const bool has_mask = spec->attention.is_bidirectional && spec->attention.window > 0;
         const uint64_t mask = has_mask ? n_rows / sizeof(float) + 1 : 0; /* a byte for each row */
         if (spec->mixer == WK_MIXER_ATTENTION)

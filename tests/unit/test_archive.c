@@ -125,7 +125,7 @@ static void test_pieces(void **state) {
         }
         for (int k = 0; at[0] < tensors[0]->size || at[1] < tensors[1]->size; k = !k) {
             const size_t left = (size_t)tensors[k]->size - at[k], n = left < 111 ? left : 111;
-            for (size_t part = 0; part < 2; part++) { /* the second one of what is kept */
+            for (size_t part = 0; part < 2; part++) { /* the second was unpacked before */
                 const size_t from = part * n / 2, to = part == 0 ? n / 2 : n;
                 assert_int_equal(wk_tensor_file_read(file, tensors[k], at[k] + from,
                                                      got[k] + at[k] + from, to - from, &error),

@@ -394,8 +394,8 @@ static void expect_third(wick_tensor *tensor, wick_status status, float third) {
     (void)wick_device_error(wick_tensor_device(tensor), NULL);
 }
 
-/* An index out of range that is found when the plans after it have been given, too, is told to who
- * reads what a plan has made of it; not of what another plan has made, or of a later run. */
+/* An index out of range that is found when the plans after it have been given, too, is reported
+ * with what a plan has made of it; not with what another plan has made, or of a later run. */
 static void test_a_fault_goes_through_plans(void **state) {
     (void)state;
     for (size_t mood = 0; mood < sizeof moods / sizeof *moods; mood++) {
