@@ -234,8 +234,8 @@ uint64_t wk_model_activation_bytes(const wk_model *model, uint32_t n_rows) {
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         const wk_layer_spec *const spec = &model->layers[i].spec;
         /* A parallel layer keeps what both mixers take; of two that are added, one result waits. */
-        const uint64_t more = n_inputs + (spec->is_parallel ? 2 * n_embd : 0) +
-                              (spec->has_state_space ? n_embd : 0);
+        const uint64_t more =
+            n_inputs + (spec->is_parallel ? 2 * n_embd : 0) + (spec->has_state_space ? n_embd : 0);
         const bool has_mask = spec->attention.is_bidirectional && spec->attention.window > 0;
         const uint64_t mask = has_mask ? n_rows / sizeof(float) + 1 : 0; /* a byte for each row */
         if (spec->mixer == WK_MIXER_ATTENTION)
