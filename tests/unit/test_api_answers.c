@@ -230,7 +230,9 @@ static void test_no_parameters(void **state) {
     static const char body[] = "{" CHAT ",\"tools\":[" TOOL "],\"tool_choice\":\"required\"}";
     (void)state;
     wick_api *const api = open_api((wick_api_desc){.n_parallel = 1});
-    expect_text(answer(api, chat, body, 200), "\"arguments\":\"{}\"");
+    const char *const text = answer(api, chat, body, 200);
+    expect_text(text, "\"arguments\":\"{}\"");
+    expect_text(text, "\"system_fingerprint\":\"wick-");
     wick_api_close(api);
 }
 

@@ -137,6 +137,7 @@ static void refuses_json(void **state) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         check(state, WICK_CALL_JSON, texts[i], "");
     check(state, WICK_CALL_NONE, "{\"name\":\"a\"}", "");
+    check(state, WICK_CALL_PIPES, "[{\"name\":\"a\"},{\"name\":\"a\",\"arguments\":\"x\"}]", "");
 }
 
 #define DSML                                                                                       \
