@@ -7,7 +7,9 @@
  *   other; or, in parallel, x = x + residual_scale * (branch(x) + branch(x)), where the channel
  *   mixer without an input norm of its own takes what the sequence mixer takes.
  *
- * A bias is added, and a scale multiplied, where the file has one. */
+ * With has_state_space a state space reads the same rows as the sequence mixer, and its result is
+ * added to the mixer's before the output norm. A bias is added, and a scale multiplied, where the
+ * file has one. */
 #ifndef WK_MODEL_LAYER_SPEC_H
 #define WK_MODEL_LAYER_SPEC_H
 

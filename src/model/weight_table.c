@@ -358,7 +358,7 @@ void wk_model_find_forms(const wk_model *model, uint32_t layer, wk_layer_spec *s
         !spec->attention.has_output_gate && find_tensor(model, layer, WK_ATTN_QKV) != NULL;
     spec->recurrent.is_fused = find_tensor(model, layer, WK_SSM_BA) != NULL;
     spec->recurrent.is_unnormed =
-        spec->has_state_space && find_tensor(model, layer, WK_SSM_NORM) == NULL;
+        spec->has_state_space && find_tensor(model, 0, WK_SSM_NORM) == NULL; /* as in all layers */
     spec->mlp.is_fused = spec->mlp.is_gated && up != NULL &&
                          find_tensor(model, layer, WK_FFN_GATE) == NULL &&
                          up->shape.extent[0] == 2 * (int64_t)spec->mlp.n_ff;

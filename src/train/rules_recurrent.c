@@ -29,7 +29,7 @@ static wick_tensor *as_rows(const wk_back *b, const wk_batch_layout *batch, wick
                       wick_zeros(device, rows->view.dtype, WICK_SCALAR), rows);
 }
 
-/* What batches that are not whole begin with is not known any more. */
+/* The state before a batch that is not whole is unknown: it has no gradient. */
 static void go_through(const wk_back *b, bool is_whole, wk_rebuild_fn *rebuild) {
     if (is_whole)
         wk_back_through(b, rebuild);

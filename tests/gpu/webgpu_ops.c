@@ -268,8 +268,8 @@ static void the_largest_are_the_cpus(void **state) {
     wick_device_close(cpu);
 }
 
-/* Among what the first of a workgroup's threads read: more than a tile holds is no smaller than the
- * bound that the kernel sieves by. In the second row the last part has none of these. */
+/* The large numbers lie in 127 of 256 columns, so that more than a tile passes the bound, and the
+ * kernel sorts everything. In the second row the last part has none of them. */
 static void many_large_ones_are_near_each_other(void **state) {
     enum { N = 8192 + 300, ROWS = 2, K = 128, THREADS = 256 };
     static float values[ROWS][N];

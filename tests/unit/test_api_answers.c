@@ -314,7 +314,6 @@ static void test_responses(void **state) {
          "\"instructions\":null", "\"metadata\":{}", "\"top_p\":1,");
 }
 
-/* Tokens of reasoning are counted apart: those after the tag that opens it. */
 /* A stream that cannot go on says so in an event, in the form of its API. */
 static void fails_in_stream(const char *path, int status, const char *event) {
     wick_api *const api = open_api((wick_api_desc){.n_parallel = 1});
@@ -347,6 +346,7 @@ static void test_failing_streams(void **state) {
                     "\"type\":\"unavailable_error\",\"param\":null}}\n\n");
 }
 
+/* Tokens of reasoning are counted apart: those after the tag that opens it. */
 static void test_reasoning_tokens(void **state) {
     static const char body[] =
         "{\"input\":\"a\",\"tools\":[{\"type\":\"function\",\"name\":\"f\"}]}";

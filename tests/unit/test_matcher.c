@@ -251,9 +251,9 @@ static void test_long_ways(void **state) {
     assert_int_equal(heap.live_bytes, 0);
 }
 
-/* Of two kinds of brackets each way to open DEPTH of them is a place of its own, and each letter is
- * a class of bytes of its own, which makes places large. What cannot be kept is forgotten between
- * tokens, and the text goes on as before. */
+/* Every way to open DEPTH brackets of two kinds is another place in the grammar, and places are
+ * large, because every letter is a class of bytes. What cannot be kept is forgotten between tokens,
+ * and the text goes on as before. */
 static void test_forgetting(void **state) {
     (void)state;
     enum { DEPTH = 1000, ROUNDS = 60 };

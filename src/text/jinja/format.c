@@ -182,7 +182,7 @@ static wick_status read_size(wk_jinja *j, percent *p, int most, int *out) {
     } else {
         p->at++;
         WK_TRY(next_value(j, p, &value));
-        if (!wk_jis_integer(&value)) return wk_jfail(j, "* wants int");
+        if (p->is_markup || !wk_jis_integer(&value)) return wk_jfail(j, "* wants int");
         size = wk_jas_integer(&value);
         *out = size < -most || size > most ? most + 1 : (int)size;
     }
@@ -241,12 +241,6 @@ static wick_status put_percent_number(wk_jbuilder *to, format_spec *spec, wk_jva
     return put_number(to, spec, value);
 }
 
-static wick_status escape(wk_jinja *j, wk_jvalue *text) {
-    wk_jbuilder escaped = wk_jbuilder_begin(j);
-    wk_jput_html(&escaped, text->string);
-    return wk_jbuilder_end(&escaped, text);
-}
-
 static wick_status put_percent_text(wk_jbuilder *to, const format_spec *spec,
                                     const wk_jvalue *value, bool is_markup) {
     wk_jbuilder shown = wk_jbuilder_begin(to->j);
@@ -269,7 +263,7 @@ static wick_status put_percent_text(wk_jbuilder *to, const format_spec *spec,
     wk_jvalue text;
     WK_TRY(wk_jbuilder_end(&shown, &text));
     const bool is_escaped = value->kind == WK_J_STRING && value->is_markup && spec->type == 's';
-    if (is_markup && !is_escaped) WK_TRY(escape(to->j, &text));
+    if (is_markup && !is_escaped) WK_TRY(wk_jescape(to->j, text.string, &text));
     put_padded(to, spec, cut(text.string, spec->precision), spec->align == '<' ? '<' : '>');
     return to->status;
 }
@@ -302,6 +296,8 @@ static wick_status put_conversion(wk_jbuilder *to, percent *p) {
     }
     if (strchr("diufFeEgGxXosrac", spec.type) == NULL)
         return wk_jfail(j, "unsupported format character '%c'", spec.type);
+    if (p->is_markup && strchr("cxXo", spec.type) != NULL)
+        return wk_jfail(j, "%%%c is not for markup", spec.type);
     if (value.kind == WK_J_ABSENT) WK_TRY(next_value(j, p, &value));
     return strchr("srac", spec.type) != NULL ? put_percent_text(to, &spec, &value, p->is_markup)
                                              : put_percent_number(to, &spec, &value);
@@ -502,6 +498,8 @@ static wick_status put_field(wk_jbuilder *to, braces *b, wk_jtext text, int dept
         WK_TRY(put_braces(&made, b, wk_jtext_part(text, end + 1, text.size), depth + 1));
     WK_TRY(wk_jbuilder_end(&made, &spec));
     const bool is_markup = value.kind == WK_J_STRING && value.is_markup;
+    if (b->args->self->is_markup && is_markup && spec.string.size > 0)
+        return wk_jfail(b->j, "Unsupported format specification for Markup.");
     if (!b->args->self->is_markup || is_markup) return put_with_spec(to, &value, spec.string);
     made = wk_jbuilder_begin(b->j);
     WK_TRY(put_with_spec(&made, &value, spec.string));

@@ -13,6 +13,8 @@ wick_status wk_jformat_braces(wk_jinja *j, const wk_jargs *args, wk_jvalue *out)
 
 /* With & < > " ' escaped. */
 void wk_jput_html(wk_jbuilder *to, wk_jtext text);
+/* The same as a text of its own. */
+wick_status wk_jescape(wk_jinja *j, wk_jtext text, wk_jvalue *out);
 
 /* Python's json.dumps. */
 wick_status wk_jfilter_tojson(wk_jinja *j, const wk_jargs *args, wk_jvalue *out);

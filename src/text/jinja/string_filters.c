@@ -120,12 +120,16 @@ void wk_jput_html(wk_jbuilder *to, wk_jtext text) {
     wk_jput(to, wk_jtext_part(text, from, text.size));
 }
 
+wick_status wk_jescape(wk_jinja *j, wk_jtext text, wk_jvalue *out) {
+    wk_jbuilder made = wk_jbuilder_begin(j);
+    wk_jput_html(&made, text);
+    return wk_jbuilder_end(&made, out);
+}
+
 static wick_status f_forceescape(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     wk_jtext text;
     WK_TRY(self_text(j, args, &text));
-    wk_jbuilder made = wk_jbuilder_begin(j);
-    wk_jput_html(&made, text);
-    WK_TRY(wk_jbuilder_end(&made, out));
+    WK_TRY(wk_jescape(j, text, out));
     out->is_markup = true;
     return WICK_OK;
 }

@@ -22,17 +22,23 @@ static wick_status optional_text(wk_jinja *j, const wk_jargs *args, size_t i, bo
     return *given ? need_text(j, args, i, out) : WICK_OK;
 }
 
-/* What comes into the text: markup escapes what is not. */
-static wick_status get_inserted(wk_jinja *j, const wk_jargs *args, const wk_jvalue *value,
-                                wk_jtext *out) {
-    *out = value->string;
-    if (!args->self->is_markup || value->is_markup) return WICK_OK;
-    wk_jvalue escaped;
-    wk_jbuilder made = wk_jbuilder_begin(j);
-    wk_jput_html(&made, value->string);
-    WK_TRY(wk_jbuilder_end(&made, &escaped));
-    *out = escaped.string;
+/* A value as markup takes it: as a text, escaped if it is not markup. */
+static wick_status get_escaped(wk_jinja *j, const wk_jvalue *value, wk_jtext *out) {
+    wk_jvalue text = *value;
+    if (value->kind != WK_J_STRING) {
+        wk_jbuilder shown = wk_jbuilder_begin(j);
+        wk_jput_str(&shown, value);
+        WK_TRY(wk_jbuilder_end(&shown, &text));
+    }
+    if (!text.is_markup) WK_TRY(wk_jescape(j, text.string, &text));
+    *out = text.string;
     return WICK_OK;
+}
+
+/* Argument i, which is put into self. */
+static wick_status get_inserted(wk_jinja *j, const wk_jargs *args, size_t i, wk_jtext *out) {
+    return args->self->is_markup ? get_escaped(j, &args->values[i], out)
+                                 : need_text(j, args, i, out);
 }
 
 /* ---- Letters ---- */
@@ -331,11 +337,13 @@ static wick_status m_join(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     WK_TRY(wk_jitems(j, &given, &items));
     wk_jbuilder made = wk_jbuilder_begin(j);
     for (size_t i = 0; i < items.n; i++) {
-        if (items.items[i].kind != WK_J_STRING)
+        const wk_jvalue *const value = &items.items[i];
+        wk_jtext item = value->string;
+        if (args->self->is_markup)
+            WK_TRY(get_escaped(j, value, &item));
+        else if (value->kind != WK_J_STRING)
             return wk_jfail(j, "sequence item %zu: expected str instance, %s found", i,
-                            wk_jtype_name(&items.items[i]));
-        wk_jtext item;
-        WK_TRY(get_inserted(j, args, &items.items[i], &item));
+                            wk_jtype_name(value));
         if (i > 0) wk_jput(&made, args->self->string);
         wk_jput(&made, item);
     }
@@ -346,8 +354,7 @@ static wick_status m_replace(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) 
     wk_jtext old, new_text;
     int64_t most;
     WK_TRY(need_text(j, args, 0, &old));
-    WK_TRY(need_text(j, args, 1, &new_text));
-    WK_TRY(get_inserted(j, args, &args->values[1], &new_text));
+    WK_TRY(get_inserted(j, args, 1, &new_text));
     WK_TRY(wk_jarg_integer(j, args, 2, -1, &most));
     return wk_jreplace(j, args->self->string, old, new_text, most, out);
 }
@@ -358,10 +365,7 @@ static wick_status pad(wk_jinja *j, const wk_jargs *args, char align, wk_jvalue 
     int64_t width;
     wk_jtext fill = wk_jtext_of(" ");
     WK_TRY(wk_jarg_integer(j, args, 0, 0, &width));
-    if (wk_jhas(args, 1)) {
-        WK_TRY(need_text(j, args, 1, &fill));
-        WK_TRY(get_inserted(j, args, &args->values[1], &fill));
-    }
+    if (wk_jhas(args, 1)) WK_TRY(get_inserted(j, args, 1, &fill));
     if (wk_jcount_chars(wk_jtext_str(fill)) != 1)
         return wk_jfail(j, "The fill character must be exactly one character long");
     const wk_jtext text = args->self->string;

@@ -87,7 +87,7 @@ static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
 /* Rows of blocks must hold whole ones. */
 static bool accepts_copy(const wk_op *op) {
     const wk_view *x = wk_src(op, 0);
-    if (wk_dtype_is_block(wk_dst(op, 0)->dtype)) return false;
+    if (wk_dtype_is_block(wk_dst(op, 0)->dtype) || x->layout != WK_LAYOUT_RAW) return false;
     if (!wk_dtype_is_block(x->dtype)) return true;
     if (!wk_decoder(x->dtype) || x->rank == 0) return false;
     const int64_t block = wk_dtype_get(x->dtype)->block_elements;

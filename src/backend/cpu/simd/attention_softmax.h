@@ -125,7 +125,7 @@ static void clear_part(const attention *a, float *part) {
 /* What the weights are relative to. Nothing but -infinity so far: any finite number will do. */
 WK_INLINE v16 base_of(float largest) { return v16_set(largest == -INFINITY ? 0 : largest); }
 
-/* Of numbers that many keys share: a call is small beside these. */
+/* Not inlined: many keys share one call. */
 static v16 factor_of(float logit, v16 base) { return v16_exp(v16_sub(v16_set(logit), base)); }
 
 /* Turns the scores of a step into weights, and what was summed before into their scale. */

@@ -15,7 +15,7 @@ enum {
     LEAST_TILE = 64,
     MOST_KEPT = MOST_TILE / 2,
     MOST_THREADS = 256,
-    MOST_SIEVED = MOST_THREADS / 2, /* that are kept: about the better half of the threads' best */
+    MOST_SIEVED = MOST_THREADS / 2, /* the bound lies among the better half of the maxima */
     SIEVED_PART = 8 * MOST_TILE,
     MOST_SOFTMAX = 16
 };

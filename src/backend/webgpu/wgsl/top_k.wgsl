@@ -30,10 +30,10 @@ fn store_result(p: Place, i: u32) {
     }
 }
 
-// A tile at a time, the k best so far beside it.
+// Tile by tile; the k best so far stay at the front of the tile.
 fn sort_all(p: Place, local: u32) {
     var kept = 0u;
-    for (var done = 0u; done < params.part; done += u32(TILE) - kept) {
+    for (var done = 0u; done < min(params.part, params.n); done += u32(TILE) - kept) {
         if (done > 0u) { kept = params.own.x; }
         for (var i = kept + local; i < u32(TILE); i += u32(THREADS)) {
             tile[i] = candidate(p, p.begin + done + i - kept);
@@ -45,8 +45,8 @@ fn sort_all(p: Place, local: u32) {
 var<workgroup> n_found: atomic<u32>;
 var<workgroup> n_sieved: u32;
 
-// k elements or more come no later than the k-th among the best of each thread. Only these are
-// sorted, if a tile holds them; the result: how many there are.
+// At least k elements are no smaller than the k-th largest of the threads' maxima. Only elements
+// down to that bound are sorted, if a tile holds them. Their number.
 fn sort_sieved(p: Place, local: u32) -> u32 {
     var best = LAST;
     for (var i = p.begin + local; i < p.end; i += u32(THREADS)) {
