@@ -126,6 +126,8 @@ class Test:
         """The exit status, or "too long" or "stopped"."""
         def limits():
             for kind, amount in LIMITS.items():
+                if kind == resource.RLIMIT_DATA and self.folder == SANITIZED:
+                    continue  # whose shadow memory takes terabytes of addresses
                 most = resource.getrlimit(kind)[1]
                 resource.setrlimit(kind, (min(amount, most) if most > 0 else amount, most))
             # Tests interrupt programs, which nohup and a shell's & would have ignore it.
@@ -166,6 +168,8 @@ def sanitized_tests():
         say("clang-19 was not found: no test runs under sanitizers")
         return {}
     must("cmake", "-G", "Ninja", "--preset", "asan")
+    if not build(SANITIZED, ["tests_unit", "tests_fault"]):  # as in coverage()
+        sys.exit(f"mutants: {SANITIZED.relative_to(ROOT)} could not be built")
     return {name: test for name, test in native_tests(SANITIZED).items()
             if {"unit", "fault"} & set(test.labels)}
 
