@@ -3,8 +3,8 @@
 #ifndef WK_TESTS_GOLDEN_GOING_BACK_H
 #define WK_TESTS_GOLDEN_GOING_BACK_H
 
-#include "fixture_file.h"
 #include "golden/generation.h"
+#include "golden/model_path.h"
 
 #include "webgpu_options.h"
 
@@ -14,24 +14,6 @@ static wick_device_desc chosen;
 static inline wick_device_desc device_desc(void) {
     if (chosen.backend == WICK_BACKEND_WEBGPU) return chosen;
     return (wick_device_desc){.backend = WICK_BACKEND_CPU};
-}
-
-/* Of a model of ours (tests/data/families), or of the shared fixtures. */
-static inline void make_path(const char *name, char *path, size_t size) {
-    char file[64];
-    snprintf(file, sizeof file, "families/%s.gguf", name);
-    FILE *const ours = fixture_path("WICK_TEST_DATA", file, path, size) ? fopen(path, "rb") : NULL;
-    if (ours != NULL) {
-        fclose(ours);
-        return;
-    }
-    const char *const folder = getenv("WICK_SHARED_DATA");
-    if (folder == NULL) {
-        print_message("skipped: WICK_SHARED_DATA names no folder with the fixtures (families/)\n");
-        skip();
-        return; /* never; the compiler does not know */
-    }
-    snprintf(path, size, "%s/%s", folder, file);
 }
 
 /* On the CPU by every instruction set. */

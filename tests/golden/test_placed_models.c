@@ -2,6 +2,7 @@
  * Models of many kinds of layers in every division between the CPU and a device, which may be taken
  * away on the way: the tokens stay the same. The null backend, if not told otherwise. */
 #include "golden/generation.h"
+#include "golden/model_path.h"
 
 #include "amount.h"
 #include "backend/null/null.h"
@@ -12,19 +13,11 @@
 enum { N_PROMPT = 20, N_NEW = 12, LOST_EACH = 4 };
 
 /* Keys that layers share and inputs of each layer, states beside keys, states alone, experts. */
-static const char *const models[] = {"gemma4", "qwen35", "granite-hybrid", "mamba2", "gpt-oss"};
+static const char *const models[] = {"gemma4", "qwen35",  "granite-hybrid",
+                                     "mamba2", "gpt-oss", "falcon-h1"};
 
 static wick_device_desc chosen = {
     .backend = WICK_BACKEND_NULL, .null_flags = WICK_NULL_LATE, .strict = true};
-
-static void make_path(const char *name, char *path, size_t size) {
-    const char *const folder = getenv("WICK_SHARED_DATA");
-    if (folder == NULL) {
-        print_message("skipped: WICK_SHARED_DATA names no folder with the fixtures (families/)\n");
-        skip();
-    }
-    snprintf(path, size, "%s/families/%s.gguf", folder, name);
-}
 
 /* false: only some implementations of WebGPU can. */
 static bool lose(wick_device *device) {
