@@ -234,6 +234,16 @@ static void drain(wk_gpu *gpu) {
     }
 }
 
+/* A thread of Dawn's holds the kernel that it compiled for a moment after the answer arrived. If it
+ * were the last to hold the device, it would wait for its own end, and abort; nothing tells when it
+ * is done. */
+static void outwait_compilers(const wk_gpu *gpu) {
+    const uint64_t due = gpu->compiled_ns + UINT64_C(20000000);
+    if (gpu->compiled_ns == 0) return;
+    for (uint64_t now; (now = wk_clock_ns()) < due;)
+        wk_sleep_us((uint32_t)((due - now) / 1000 + 1));
+}
+
 static void release_device(wk_gpu *gpu) {
     const WGPUFunctions *const f = &gpu->library.f;
     gpu->is_closing = true; /* what is given back may call back, even at once */
@@ -253,6 +263,7 @@ static void release_device(wk_gpu *gpu) {
 void wk_gpu_close(wk_gpu *gpu) {
     if (!gpu) return;
     if (gpu->instance) drain(gpu);
+    outwait_compilers(gpu);
     release_device(gpu);
     while (gpu->objects) object_free(gpu, gpu->objects);
     if (gpu->lock) wk_mutex_free(gpu->heap, gpu->lock);

@@ -86,8 +86,9 @@ struct wk_gpu {
     wick_error open_failure;
 
     uint64_t n_submitted, n_done;
-    uint64_t n_awaited; /* callbacks that will come */
-    WGPUFuture newest;  /* of these; 0: it has come */
+    uint64_t n_awaited;   /* callbacks that will come */
+    WGPUFuture newest;    /* of these; 0: it has come */
+    uint64_t compiled_ns; /* when the latest answer of a compiler arrived, 0: none did */
 
     wk_mutex *lock; /* of failure: an implementation may report errors from threads of its own */
     wick_error failure;

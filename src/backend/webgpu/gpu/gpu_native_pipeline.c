@@ -2,6 +2,8 @@
  */
 #include "backend/webgpu/gpu/gpu_native.h"
 
+#include "sys/clock.h"
+
 #include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
@@ -168,6 +170,7 @@ static void pipeline_arrived(WGPUEnum status, WGPUComputePipeline handle, WGPUSt
         fail_kernel(pipeline, is_text_wrong ? WGPUErrorType_Validation : WGPUErrorType_Internal,
                     text, NULL);
     }
+    gpu->compiled_ns = wk_clock_ns();
     (void)wk_gpu_object_arrived(gpu, &pipeline->object);
 }
 
