@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""make_case_tables.py [--check] [FILE]
+"""make_case_tables.py [--check] [--data DIR] [FILE]
 
 Writes src/text/unicode/unicode_case.c from Python's own str: which characters are what, and their
 other cases. The output depends on nothing but the Unicode version of the Python that runs it, which
-is named in the file's header. --check writes nothing and fails when FILE would change."""
+is named in the file's header, and on the classes that make_unicode_tables.py finds in DIR. --check
+writes nothing and fails when FILE would change."""
 import argparse
 import pathlib
 import sys
 import unicodedata
+from collections import Counter
 
-CODES = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+from make_unicode_tables import Database
+
+CODES = [c for c in range(0x110000) if unicodedata.category(chr(c)) not in ("Cn", "Cs")]
 
 # In the order of wk_unicode_property.
 PROPERTIES = [
@@ -25,17 +29,23 @@ PROPERTIES = [
 MAPPINGS = [("upper", str.upper), ("lower", str.lower), ("title", str.title)]
 
 
-def ranges(predicate):
-    """[first, last] of runs for which predicate holds."""
+def exceptions(predicate, classes):
+    """The classes most of whose characters the predicate holds for, as bits, and [first, last] of
+    runs of characters for which they say the contrary. Characters that this Python does not know
+    are as their classes are."""
+    votes = Counter()
+    for code in CODES:
+        votes[classes[code]] += 1 if predicate(chr(code)) else -1
+    chosen = sum(1 << index for index, n in votes.items() if n > 0)
     found = []
     for code in CODES:
-        if not predicate(chr(code)):
+        if predicate(chr(code)) == bool(chosen >> classes[code] & 1):
             continue
         if found and found[-1][1] == code - 1:
             found[-1][1] = code
         else:
             found.append([code, code])
-    return found
+    return chosen, found
 
 
 def stretches(found):
@@ -81,12 +91,15 @@ def table(kind, name, values, per_line):
     return (f"static const {kind} {name}[] = {{\n    {rows(values, per_line)}\n}};\n")
 
 
-def source():
+def source(data):
     parts, lists = [], []
+    classes = {code: data.char_class(code) for code in CODES}
     for name, predicate in PROPERTIES:
-        values = stretches(ranges(predicate))
-        parts.append(table("uint8_t", name, [str(value) for value in values], 20))
-        lists.append(f"{{{name}, {len(values)}}}")
+        chosen, found = exceptions(predicate, classes)
+        values = stretches(found)
+        if values:
+            parts.append(table("uint8_t", name, [str(value) for value in values], 20))
+        lists.append(f"{{{name if values else 'NULL'}, {len(values)}, 0x{chosen:x}}}")
     mappings = []
     for name, convert in MAPPINGS:
         single, several = mapped(convert)
@@ -124,8 +137,9 @@ def main():
     default = pathlib.Path(__file__).resolve().parent.parent / "src/text/unicode/unicode_case.c"
     parser.add_argument("file", nargs="?", default=default, type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--data", type=pathlib.Path, default=pathlib.Path("/usr/share/unicode"))
     arguments = parser.parse_args()
-    text = source()
+    text = source(Database(arguments.data))
     if arguments.check:
         sys.exit(0 if arguments.file.read_text() == text else f"{arguments.file} differs")
     arguments.file.write_text(text)

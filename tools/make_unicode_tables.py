@@ -23,6 +23,7 @@ CLASSES = {
 END = 0x110000
 BLOCK = 256  # code points of one block: words of 16 four-bit classes
 WORDS = BLOCK // 16
+GAP = 2
 
 
 class Database:
@@ -84,17 +85,20 @@ def class_tables(data):
 
 
 def fold_tables(data):
-    """Runs of code points that folding changes: their first ones and the places of their results,
-    including one after the last; how far the results are from the code points; and the texts of
-    those that are several. Code points that it drops (class Mn) are left out."""
+    """Runs of code points that folding changes, with gaps of up to GAP code points that it leaves
+    as they are: their first ones and the places of their results, including one after the last; how
+    far the results are from the code points; and the texts of those that are several. Code points
+    that it drops (class Mn) are left out."""
     runs, offsets, texts = [], [], []
     last = None
     for code in range(END):
         folded = data.folded(code)
         if folded == [code] or data.category[code] == "Mn":
             continue
-        if last != code - 1:
+        if last is None or code - last > GAP + 1:
             runs.append((code, len(offsets)))
+        else:
+            offsets += [0] * (code - last - 1)
         last = code
         offsets.append((folded[0] if len(folded) == 1 else END + len(texts)) - code)
         if len(folded) > 1:

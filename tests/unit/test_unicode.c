@@ -137,24 +137,51 @@ static void folding(void **state) {
     }
 }
 
-/* Every stretch of a property at its first and its last character, as the lengths say. */
+/* Every stretch of a property at its first and its last character, as its class and the lengths
+ * say.
+ */
 static void properties(void **state) {
     (void)state;
     for (int p = WK_UNICODE_PRINTABLE; p <= WK_UNICODE_TITLE; p++) {
         const wk_unicode_set *const set = &wk_unicode_sets[p];
         uint32_t first = 0;
-        bool has_it = false;
-        for (size_t i = 0; i < set->size; has_it = !has_it) {
-            const uint32_t length = wk_unicode_stretch(set, &i);
-            if (length > 0) {
-                assert_int_equal(wk_unicode_is(first, (wk_unicode_property)p), has_it);
-                assert_int_equal(wk_unicode_is(first + length - 1, (wk_unicode_property)p), has_it);
+        bool is_exception = false;
+        for (size_t i = 0; i < set->size; is_exception = !is_exception) {
+            const uint32_t length = wk_unicode_stretch(set, &i), last = first + length - 1;
+            for (int end = 0; end < 2 && length > 0; end++) {
+                const uint32_t code = end ? last : first;
+                const bool is_of_class = set->classes >> wk_char_class_of(code) & 1;
+                assert_int_equal(wk_unicode_is(code, (wk_unicode_property)p),
+                                 is_of_class != is_exception);
             }
             first += length;
         }
-        assert_false(wk_unicode_is(first, (wk_unicode_property)p));
         assert_false(wk_unicode_is(0x10FFFF, (wk_unicode_property)p));
     }
+}
+
+/* Expected: Python's str; each differs from most of its class. */
+static void exceptions(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t code;
+        wk_unicode_property property;
+        bool expected;
+    } cases[] = {
+        {' ', WK_UNICODE_PRINTABLE, true},    {0xA0, WK_UNICODE_PRINTABLE, false},
+        {0x378, WK_UNICODE_PRINTABLE, false}, {0x301, WK_UNICODE_PRINTABLE, true},
+        {0x2B0, WK_UNICODE_ALPHABETIC, true}, {0x2160, WK_UNICODE_ALPHABETIC, false},
+        {0x664, WK_UNICODE_DECIMAL, true},    {0xB2, WK_UNICODE_DECIMAL, false},
+        {0xB2, WK_UNICODE_DIGIT, true},       {0xBD, WK_UNICODE_DIGIT, false},
+        {0xBD, WK_UNICODE_NUMERIC, true},     {0x4E00, WK_UNICODE_NUMERIC, true},
+        {0x4E02, WK_UNICODE_NUMERIC, false},  {0xAA, WK_UNICODE_LOWER, true},
+        {0x2170, WK_UNICODE_LOWER, true},     {0x1C5, WK_UNICODE_LOWER, false},
+        {0x1C5, WK_UNICODE_UPPER, false},     {0x24B6, WK_UNICODE_UPPER, true},
+        {0x1C5, WK_UNICODE_TITLE, true},      {0x1C4, WK_UNICODE_TITLE, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (wk_unicode_is(cases[i].code, cases[i].property) != cases[i].expected)
+            fail_msg("U+%04X, property %d", (unsigned)cases[i].code, (int)cases[i].property);
 }
 
 int main(void) {
@@ -165,6 +192,7 @@ int main(void) {
         cmocka_unit_test(classes),
         cmocka_unit_test(folding),
         cmocka_unit_test(properties),
+        cmocka_unit_test(exceptions),
     };
     return cmocka_run_group_tests_name("unicode", tests, NULL, NULL);
 }

@@ -47,11 +47,11 @@ static inline wk_char_class wk_char_class_of(uint32_t code) {
     return (wk_char_class)(block[(code & 255) >> 4] >> (4 * (code & 15)) & 15);
 }
 
-/* Runs [n_fold_runs + 1] of code points that folding changes, rising, the last one empty: the first
- * one, and the place of its offset. A run is as long as its offsets, which end where those of the
- * next one begin. A code point and its offset make the result; one from WK_UNICODE_END on is one
- * of several characters: they lie so far on in the texts, up to a 0. Nonspacing marks, which go,
- * and Hangul, which is computed, are not among them. */
+/* Runs [n_fold_runs + 1] of code points that folding changes (or does not: offset 0), rising, the
+ * last one empty: the first one, and the place of its offset. A run is as long as its offsets,
+ * which end where those of the next one begin. A code point and its offset make the result; one
+ * from WK_UNICODE_END on is one of several characters: they lie so far on in the texts, up to a 0.
+ * Nonspacing marks, which go, and Hangul, which is computed, are not among them. */
 enum { WK_UNICODE_END = 0x110000 };
 extern const uint32_t wk_unicode_n_fold_runs;
 extern const uint32_t wk_unicode_fold_firsts[];

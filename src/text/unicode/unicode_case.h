@@ -30,11 +30,12 @@ size_t wk_unicode_convert(uint32_t code, wk_unicode_case to, uint32_t out[3]);
 
 /* ---- The tables, unicode_case.c: sorted ---- */
 
-/* The lengths of stretches without a property and with it, alternately, from U+0000 on: in digits
- * of seven bits, the lowest first, 128 added to all but the last (LEB128). A-Z alone: 65, 26. */
+/* The characters of some classes, and exceptions: lengths of stretches as the classes say and of
+ * stretches to the contrary, alternately, from U+0000 on, in digits of seven bits, the lowest
+ * first, 128 added to all but the last (LEB128). A-Z alone to the contrary: 65, 26. */
 typedef struct wk_unicode_set {
     const uint8_t *bytes;
-    size_t size;
+    uint16_t size, classes; /* bits of wk_char_class */
 } wk_unicode_set;
 
 /* The length of the stretch at byte *at, which moves on to the next one. */

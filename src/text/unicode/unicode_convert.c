@@ -1,13 +1,16 @@
 /* text/unicode/unicode_convert.c: looks characters up in the tables of unicode_case.c. */
 #include "text/unicode/unicode_case.h"
 
+#include "text/unicode/unicode.h"
+
 bool wk_unicode_is(uint32_t code, wk_unicode_property property) {
     const wk_unicode_set *const set = &wk_unicode_sets[property];
+    const bool is_of_class = set->classes >> wk_char_class_of(code) & 1;
     uint32_t end = 0; /* of the stretches so far */
-    bool has_it = true;
-    for (size_t i = 0; i < set->size && end <= code; has_it = !has_it)
+    bool is_exception = true;
+    for (size_t i = 0; i < set->size && end <= code; is_exception = !is_exception)
         end += wk_unicode_stretch(set, &i);
-    return has_it && code < end;
+    return is_of_class != (is_exception && code < end);
 }
 
 /* Ranges may interlock where case alternates, so they are searched by their first characters, and a
