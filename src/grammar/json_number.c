@@ -64,44 +64,160 @@ static int value_of(char digit) { return digit - '0'; }
 
 /* --- Whole numbers --- */
 
-/* Texts of n digits from least to most; NULL: no bound, the rest is free. */
-static wk_expr *same_length(wk_rules *rules, const char *least, const char *most, uint32_t n) {
-    if (n == 0) return wk_expr_list(rules, WK_EXPR_SEQUENCE);
-    if (!least && !most) return free_digits(rules, n, n);
-    const int first = least ? value_of(*least) : 0, last = most ? value_of(*most) : 9;
-    const char *const rest_least = least ? least + 1 : NULL, *const rest_most =
-                                                                 most ? most + 1 : NULL;
-    wk_expr *const choice = wk_expr_list(rules, WK_EXPR_CHOICE);
-    if (least && most && first == last) {
-        add_digits(rules, choice, first, last, same_length(rules, rest_least, rest_most, n - 1));
-        return choice;
+enum { MAX_DIGITS = 18, MAX_TAILS = 2000 };
+
+/* The digits that may follow others, as a rule. */
+typedef struct tail tail;
+struct tail {
+    uint64_t key; /* what the others are worth, modulo step */
+    uint32_t rule;
+    tail *next;
+};
+
+/* Multiples of step from least to most, with a point before the last n_fraction digits. */
+typedef struct multiples {
+    wk_rules *rules;
+    uint64_t step, least, most;
+    uint32_t n_fraction;
+    uint32_t n_tails;
+    tail *tails[MAX_DIGITS]; /* by the number of digits that follow */
+} multiples;
+
+static uint64_t power_of_ten(uint32_t n) {
+    uint64_t power = 1;
+    while (n-- > 0) power *= 10;
+    return power;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b) {
+    while (b > 0) {
+        const uint64_t remainder = a % b;
+        a = b;
+        b = remainder;
     }
-    if (least) add_digits(rules, choice, first, first, same_length(rules, rest_least, NULL, n - 1));
-    add_digits(rules, choice, first + (least != NULL), last - (most != NULL),
-               free_digits(rules, n - 1, n - 1));
-    if (most) add_digits(rules, choice, last, last, same_length(rules, NULL, rest_most, n - 1));
+    return a;
+}
+
+/* Whether all numbers of a block (from begin on, size many) are within the bounds. */
+static bool is_inside(const multiples *m, uint64_t begin, uint64_t size) {
+    return begin >= m->least && begin + (size - 1) <= m->most;
+}
+
+static bool has_multiple(const multiples *m, uint64_t begin, uint64_t size) {
+    const uint64_t first = begin > m->least ? begin : m->least, end = begin + (size - 1);
+    const uint64_t last = end < m->most ? end : m->most;
+    return first <= last && (last - first >= m->step - 1 || last % m->step < first % m->step ||
+                             first % m->step == 0);
+}
+
+static wk_expr *digits_from(multiples *m, uint64_t begin, uint32_t n);
+
+/* The last n digits of the numbers from begin on, the first of them at least first. */
+static wk_expr *choose_digit(multiples *m, uint64_t begin, uint32_t n, int first) {
+    wk_expr *choice = wk_expr_list(m->rules, WK_EXPR_CHOICE);
+    const uint64_t size = power_of_ten(n - 1);
+    for (int digit = first, end; digit < 10; digit = end) {
+        const uint64_t at = begin + (uint64_t)digit * size;
+        uint64_t other = at + size;
+        for (end = digit + 1; end < 10; end++, other += size)
+            if (!is_inside(m, at, size) || !is_inside(m, other, size) ||
+                at % m->step != other % m->step)
+                break;
+        if (has_multiple(m, at, size))
+            add_digits(m->rules, choice, digit, end - 1, digits_from(m, at, n - 1));
+    }
+    if (n == m->n_fraction) choice = pair(m->rules, wk_expr_word(m->rules, "."), choice);
+    return choice;
+}
+
+/* The same where no bound is near: shared by all numbers that begin with as much, modulo step. */
+static wk_expr *any_digits(multiples *m, uint64_t key, uint32_t n) {
+    tail *r = m->tails[n];
+    while (r && r->key != key) r = r->next;
+    if (!r && m->n_tails < MAX_TAILS && (r = wk_arena_array(m->rules->arena, 1, sizeof *r))) {
+        *r = (tail){key, wk_rules_add(m->rules, wk_str_of("digits")), m->tails[n]};
+        m->tails[n] = r;
+        m->n_tails++;
+        const uint64_t least = m->least, most = m->most;
+        m->least = 0;
+        m->most = UINT64_MAX;
+        wk_expr *const body = choose_digit(m, key, n, 0);
+        m->least = least;
+        m->most = most;
+        if (r->rule > 0) m->rules->items[r->rule].body = body;
+    }
+    return r ? wk_expr_rule(m->rules, r->rule) : NULL;
+}
+
+/* The last n digits of the multiples among the numbers from begin on; there is one. */
+static wk_expr *digits_from(multiples *m, uint64_t begin, uint32_t n) {
+    if (n == 0) return wk_expr_list(m->rules, WK_EXPR_SEQUENCE);
+    if (!is_inside(m, begin, power_of_ten(n))) return choose_digit(m, begin, n, 0);
+    if (m->step > 1) return any_digits(m, begin % m->step, n);
+    if (n > m->n_fraction && m->n_fraction > 0)
+        return pair(m->rules, free_digits(m->rules, n - m->n_fraction, n - m->n_fraction),
+                    digits_from(m, begin, m->n_fraction));
+    wk_expr *const digits = free_digits(m->rules, n, n);
+    return n == m->n_fraction ? pair(m->rules, wk_expr_word(m->rules, "."), digits) : digits;
+}
+
+/* All of them; a choice of none where there are none. */
+static wk_expr *all_multiples(multiples *m) {
+    wk_expr *const choice = wk_expr_list(m->rules, WK_EXPR_CHOICE);
+    const uint32_t shortest = m->n_fraction + 1;
+    for (uint32_t n = shortest; n <= MAX_DIGITS; n++) {
+        const int first = n > shortest; /* none begins with a 0 but 0 and 0.1 */
+        const uint64_t size = power_of_ten(n - 1), begin = (uint64_t)first * size;
+        if (has_multiple(m, begin, 10 * size - begin))
+            wk_expr_add(choice, choose_digit(m, 0, n, first));
+    }
     return choice;
 }
 
 static wk_expr *whole_between(wk_rules *rules, uint64_t least, uint64_t most) {
-    wk_expr *const choice = wk_expr_list(rules, WK_EXPR_CHOICE);
-    uint64_t from = 0, to = 9;
-    for (uint32_t n = 1; n <= 19 && from <= most; n++, from = to + 1, to = to * 10 + 9) {
-        char first[24], last[24];
-        if (to < least) continue;
-        snprintf(first, sizeof first, "%" PRIu64, from > least ? from : least);
-        snprintf(last, sizeof last, "%" PRIu64, to < most ? to : most);
-        wk_expr_add(choice, same_length(rules, first, last, n));
-    }
-    return choice;
+    multiples m = {.rules = rules, .step = 1, .least = least, .most = most};
+    return all_multiples(&m);
 }
 
 static wk_expr *negative(wk_rules *rules, wk_expr *magnitude) {
     return pair(rules, wk_expr_word(rules, "-"), magnitude);
 }
 
+static void add_side(multiples *m, int64_t least, int64_t most, bool is_negative, wk_expr *choice) {
+    m->least = (uint64_t)least;
+    m->most = (uint64_t)most;
+    wk_expr *const all = all_multiples(m);
+    if (all && all->first) wk_expr_add(choice, is_negative ? negative(m->rules, all) : all);
+}
+
+/* Those from low to high. */
+static wick_status add_multiples(multiples *m, int64_t low, int64_t high, wk_expr *choice,
+                                 wick_error *err) {
+    if (low < 0 && low <= high) add_side(m, high < 0 ? -high : 1, -low, true, choice);
+    if (high >= 0 && low <= high) add_side(m, low > 0 ? low : 0, high, false, choice);
+    if (m->n_tails < MAX_TAILS) return WICK_OK;
+    return wk_fail(err, WICK_ERR_UNSUPPORTED, "'multipleOf' of so many digits is not supported");
+}
+
+/* --- Multiples --- */
+
+/* 25 and 2 for 0.25; 10 and 0 for 10. */
+static wick_status step_of(double multiple, uint64_t *step, uint32_t *n_fraction, wick_error *err) {
+    const decimal d = decimal_of(multiple);
+    const int exponent = d.point - d.n_digits;
+    *step = 0;
+    *n_fraction = exponent < 0 ? (uint32_t)-exponent : 0;
+    if (d.n_digits > 15 || d.point > 15 || *n_fraction > 9)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "'multipleOf' of more than 15 digits, or 9 after the point, is not "
+                       "supported");
+    for (int i = 0; i < d.n_digits; i++) *step = *step * 10 + (uint64_t)value_of(d.digits[i]);
+    if (exponent > 0) *step *= power_of_ten((uint32_t)exponent);
+    return WICK_OK;
+}
+
 wick_status wk_json_integer(wk_rules *rules, wk_number_bound least, wk_number_bound most,
-                            wk_expr **out, wick_error *err) {
+                            double multiple, wk_expr **out, wick_error *err) {
     double low = least.is_set ? ceil(least.value) : -(double)usual_most;
     double high = most.is_set ? floor(most.value) : (double)usual_most;
     if (least.is_set && least.is_exclusive && low == least.value) low += 1;
@@ -112,14 +228,16 @@ wick_status wk_json_integer(wk_rules *rules, wk_number_bound least, wk_number_bo
         return wk_fail(err, WICK_ERR_UNSUPPORTED, "a bound of more than 9e15 is not supported");
     if (fabs(high) > 9e15 && most.is_set)
         return wk_fail(err, WICK_ERR_UNSUPPORTED, "a bound of more than 9e15 is not supported");
-    if (!(low <= high))
-        return wk_fail(err, WICK_ERR_VALUE, "there is no whole number within the bounds");
+    multiples m = {.rules = rules, .step = 1};
+    if (multiple > 0) {
+        uint32_t n_fraction;
+        WK_TRY(step_of(multiple, &m.step, &n_fraction, err));
+        m.step /= common_divisor(m.step, power_of_ten(n_fraction));
+    }
     wk_expr *const choice = wk_expr_list(rules, WK_EXPR_CHOICE);
-    if (low < 0)
-        wk_expr_add(choice, negative(rules, whole_between(rules, high < 0 ? (uint64_t)-high : 1,
-                                                          (uint64_t)-low)));
-    if (high >= 0)
-        wk_expr_add(choice, whole_between(rules, low > 0 ? (uint64_t)low : 0, (uint64_t)high));
+    WK_TRY(add_multiples(&m, (int64_t)low, (int64_t)high, choice, err));
+    if (choice && !choice->first)
+        return wk_fail(err, WICK_ERR_VALUE, "there is no whole number within the bounds");
     *out = choice;
     return WICK_OK;
 }
@@ -259,8 +377,52 @@ static wk_expr *free_number(wk_rules *rules) {
     return pair(rules, sign, pair(rules, number, wk_expr_repeat(rules, exponent, 0, 1)));
 }
 
+/* The first or last whole number of units that lie within a bound; unit: 10^-n_fraction. */
+static wick_status units_of(wk_number_bound bound, bool is_least, uint32_t n_fraction, int64_t *out,
+                            wick_error *err) {
+    limit l;
+    WK_TRY(limit_of(bound, &l, err));
+    const char *f = l.fraction;
+    for (uint32_t i = 0; i < n_fraction; i++) {
+        if (l.whole > largest_most / 10)
+            return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                           "a bound of so many digits beside 'multipleOf' is not supported");
+        l.whole = l.whole * 10 + (uint64_t)(*f ? value_of(*f++) : 0);
+    }
+    const bool is_negative = bound.value < 0;
+    const int inwards = is_least ? 1 : -1;
+    *out = is_negative ? -(int64_t)l.whole : (int64_t)l.whole;
+    if (*f == '\0' ? bound.is_exclusive : is_negative != is_least) *out += inwards;
+    return WICK_OK;
+}
+
+/* With as many digits after the point as they need, or zeros up to those of multiple. */
+static wick_status multiples_between(wk_rules *rules, wk_number_bound least, wk_number_bound most,
+                                     double multiple, wk_expr **out, wick_error *err) {
+    uint64_t step;
+    uint32_t n_fraction;
+    WK_TRY(step_of(multiple, &step, &n_fraction, err));
+    wk_expr *const choice = wk_expr_list(rules, WK_EXPR_CHOICE);
+    for (uint32_t n = 0; n <= n_fraction; n++) {
+        int64_t low = -(int64_t)usual_most, high = (int64_t)usual_most;
+        if (least.is_set) WK_TRY(units_of(least, true, n, &low, err));
+        if (most.is_set) WK_TRY(units_of(most, false, n, &high, err));
+        if (!most.is_set && low > high) high = (int64_t)largest_most;
+        if (!least.is_set && high < low) low = -(int64_t)largest_most;
+        multiples m = {.rules = rules,
+                       .step = step / common_divisor(step, power_of_ten(n_fraction - n)),
+                       .n_fraction = n};
+        WK_TRY(add_multiples(&m, low, high, choice, err));
+    }
+    if (choice && !choice->first)
+        return wk_fail(err, WICK_ERR_VALUE, "there is no number within the bounds");
+    *out = choice;
+    return WICK_OK;
+}
+
 wick_status wk_json_number(wk_rules *rules, wk_number_bound least, wk_number_bound most,
-                           wk_expr **out, wick_error *err) {
+                           double multiple, wk_expr **out, wick_error *err) {
+    if (multiple > 0) return multiples_between(rules, least, most, multiple, out, err);
     const limit zero = {.whole = 0};
     limit low = {.whole = usual_most}, high = {.whole = usual_most};
     if (!least.is_set && !most.is_set) {

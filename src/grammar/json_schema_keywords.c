@@ -39,6 +39,7 @@ static const struct {
     {"maximum", WK_SCHEMA_OF_NUMBERS},
     {"exclusiveMinimum", WK_SCHEMA_OF_NUMBERS},
     {"exclusiveMaximum", WK_SCHEMA_OF_NUMBERS},
+    {"multipleOf", WK_SCHEMA_OF_NUMBERS},
     {"items", WK_SCHEMA_OF_ARRAYS},
     {"prefixItems", WK_SCHEMA_OF_ARRAYS},
     {"additionalItems", WK_SCHEMA_OF_ARRAYS},
@@ -53,7 +54,7 @@ static const struct {
 };
 
 /* Unknown keywords are annotations (JSON Schema Core, section 6.5), and so are treated
- * those that would ask for counting or comparing: uniqueItems, multipleOf, maxProperties. */
+ * those that would ask for counting or comparing: uniqueItems, maxProperties. */
 static unsigned group_of(const wk_json *item) {
     for (size_t i = 0; i < WK_COUNT(keywords); i++)
         if (wk_str_is(item->key, keywords[i].name)) return keywords[i].group;
@@ -299,7 +300,8 @@ static wick_status join_keyword(wk_schema *s, wk_json *a, const wk_json *b) {
                               : a->key.size > 2 && *key == 'm' ? key + 1
                                                                : "";
     if (wk_json_is_equal(a, b)) return WICK_OK;
-    if (a->kind == WK_JSON_NUMBER && b->kind == WK_JSON_NUMBER && *bound != '\0') {
+    if (a->kind == WK_JSON_NUMBER && b->kind == WK_JSON_NUMBER &&
+        (*bound == 'i' || *bound == 'a')) {
         join_bounds(a, b, *bound == 'i'); /* minimum, minLength, ...; maximum, ... */
         return WICK_OK;
     }

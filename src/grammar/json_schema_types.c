@@ -110,11 +110,15 @@ static wick_status read_bound(const wk_schema *s, const wk_json *schema, const c
 wick_status wk_schema_number(wk_schema *s, const wk_json *schema, bool is_integer, wk_expr **out) {
     static const char *const least_names[2] = {"minimum", "exclusiveMinimum"};
     static const char *const most_names[2] = {"maximum", "exclusiveMaximum"};
+    const wk_json *const multiple = wk_json_get(schema, "multipleOf");
     wk_number_bound least, most;
     WK_TRY(read_bound(s, schema, least_names, true, &least));
     WK_TRY(read_bound(s, schema, most_names, false, &most));
-    return is_integer ? wk_json_integer(s->rules, least, most, out, s->err)
-                      : wk_json_number(s->rules, least, most, out, s->err);
+    if (multiple && (multiple->kind != WK_JSON_NUMBER || !(multiple->number > 0)))
+        return wk_schema_fail(s, WICK_ERR_FORMAT, "multipleOf", "must be a number above 0");
+    const double step = multiple ? multiple->number : 0;
+    return is_integer ? wk_json_integer(s->rules, least, most, step, out, s->err)
+                      : wk_json_number(s->rules, least, most, step, out, s->err);
 }
 
 /* --- Arrays --- */
