@@ -7,6 +7,8 @@
 #include "interrupt.h"
 #include "json_out.h"
 
+#include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,17 +114,46 @@ static bool find_in_query(const service *s, const cli_call *call, cli_served_mod
     return true;
 }
 
-static bool is_zero(const wick_json *duration) {
-    double number;
-    if (wick_json_get_number(duration, &number)) return number == 0;
-    const char *const text = wick_json_text(duration, NULL);
-    return text != NULL && text[0] == '0' && strpbrk(text, "123456789") == NULL; /* "0s", "0m" */
+/* Seconds, or a text such as "1h30m" (time.ParseDuration of Go). False: it is neither. */
+static bool read_duration(const wick_json *duration, double *seconds) {
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"h", 3600}, {"m", 60}, {"s", 1}};
+    if (wick_json_get_number(duration, seconds)) return true;
+    const char *at = wick_json_text(duration, NULL);
+    if (at == NULL || *at == '\0') return false;
+    const double sign = *at == '-' ? -1 : 1;
+    *seconds = 0;
+    at += *at == '-' || *at == '+';
+    if (strcmp(at, "0") == 0) return true;
+    while (*at != '\0') {
+        size_t unit = 0;
+        char *end;
+        if ((*at < '0' || *at > '9') && *at != '.') return false;
+        const double number = strtod(at, &end);
+        for (at = end; unit < sizeof units / sizeof *units; unit++)
+            if (strncmp(at, units[unit].name, strlen(units[unit].name)) == 0) break;
+        if (unit == sizeof units / sizeof *units) return false;
+        *seconds += sign * number * units[unit].seconds;
+        at += strlen(units[unit].name);
+    }
+    return true;
+}
+
+/* How long a model stays after this request: for ever where ollama's clients say less than 0. */
+static unsigned read_keep(const service *s, const wick_json *root) {
+    double seconds;
+    if (!read_duration(wick_json_get(root, "keep_alive"), &seconds)) return s->models->idle_seconds;
+    return seconds >= 0 && seconds < UINT_MAX ? (unsigned)ceil(seconds) : UINT_MAX;
 }
 
 /* A request of ollama's clients that says nothing and keeps the model for no time. */
 static bool is_unload(const wick_json *root) {
     const char *const prompt = wick_json_text(wick_json_get(root, "prompt"), NULL);
-    return is_zero(wick_json_get(root, "keep_alive")) && (prompt == NULL || prompt[0] == '\0') &&
+    double seconds;
+    return read_duration(wick_json_get(root, "keep_alive"), &seconds) && seconds == 0 &&
+           (prompt == NULL || prompt[0] == '\0') &&
            wick_json_first(wick_json_get(root, "messages")) == NULL;
 }
 
@@ -146,6 +177,8 @@ static cli_served_model *find_in_body(const service *s, cli_call *call, bool *un
         refuse(call, 400, "which model? \"model\" names it");
     else if (found == NULL)
         refuse(call, 404, "there is no model of this name");
+    else
+        found->idle_seconds = read_keep(s, root);
     if (unloads != NULL) *unloads = is_unload(root);
     wick_json_free(body);
     return found;

@@ -21,7 +21,8 @@ bool cli_models_add(cli_served_models *models, const char *name, const char *pat
     if (grown == NULL) return false;
     models->items = grown;
     cli_served_model *const model = &grown[models->n];
-    *model = (cli_served_model){.name = strdup(name), .path = strdup(path)};
+    *model = (cli_served_model){
+        .name = strdup(name), .path = strdup(path), .idle_seconds = models->idle_seconds};
     if (model->name != NULL && model->path != NULL) {
         models->n++;
         return true;
@@ -184,7 +185,7 @@ char *cli_models_list(const cli_served_models *models, cli_model_list list, size
         else if (list == CLI_LIST_TAGS)
             write_ollamas(&json, model, 0);
         else if (model->api != NULL)
-            write_ollamas(&json, model, since + (time_t)models->idle_seconds);
+            write_ollamas(&json, model, since + (time_t)model->idle_seconds);
     }
     cli_json_close(&json, ']');
     cli_json_close(&json, '}');
@@ -358,7 +359,7 @@ bool cli_models_step(cli_served_models *models) {
         } else if (model->api != NULL) {
             is_busy |= wick_api_step(model->api) == WICK_PENDING;
             if (!models->is_one && model->n_clients == 0 &&
-                now - model->used > (time_t)models->idle_seconds)
+                now - model->used >= (time_t)model->idle_seconds)
                 close_model(models, model);
         }
     }

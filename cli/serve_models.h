@@ -17,6 +17,7 @@ typedef struct cli_served_model {
     wick_error error;            /* why the last loading failed; status WICK_OK: it did not */
     unsigned n_clients;          /* that wait for it or for its answers */
     time_t used;                 /* when the last one went */
+    unsigned idle_seconds;       /* after which it is closed, as the last request said */
     wick_json_document *shown;   /* what /api/show says of its file; NULL: not read yet */
     time_t shown_of;             /* when that file was modified */
 } cli_served_model;
@@ -30,7 +31,7 @@ typedef struct cli_served_models {
     wick_api_desc api;
     const cli_loras *loras;   /* for each of several models that they fit; NULL: none */
     const char *prefix_cache; /* the folder for what their texts leave; NULL: none */
-    unsigned idle_seconds;    /* after which a model is closed */
+    unsigned idle_seconds;    /* after which a model is closed where requests do not say */
 } cli_served_models;
 
 /* Adds a model. False: memory is short. */

@@ -614,11 +614,17 @@ def test_models_on_demand():
             for path, said, keep in (("/api/generate", {"response": ""}, 0), ("/api/chat", {
                     "message": {"role": "assistant", "content": ""}}, "0s")):
                 server.get(CHAT, {**USER, "model": "one"})
-                for body in ({"keep_alive": "5m"}, {"keep_alive": "0h30m"},
-                             {"keep_alive": 0, "prompt": "Once", "messages": USER["messages"],
-                              "options": {"num_predict": 1}}):
-                    server.get(path, {**body, "model": "one", "stream": False})
+                words = {"prompt": "Once", "messages": USER["messages"], "stream": False,
+                         "options": {"num_predict": 1}, "model": "one"}
+                for kept in ("5m", "0h30m", -1, "-1s", ".5h", 1e300, "5", "m", "1h-1m", None, [0]):
+                    server.get(path, {**words, "keep_alive": kept})
                     equal(state("one"), "loaded")
+                for kept in (0, "0s", "1ns"):
+                    server.get(path, {**words, "keep_alive": kept})
+                    wait_until(lambda: state("one") == "unloaded")
+                server.get(CHAT, {**USER, "model": "one"})
+                time.sleep(0.2)
+                equal(state("one"), "loaded")  # the request before does not count
 
                 def unload(path=path, keep=keep):  # the last answer may not be over yet
                     status, _, got = server.ask(path, {"model": "one", "keep_alive": keep})
