@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from command import MODEL, TIMEOUT, WICK, equal, fails, main, start, succeeds, wick
+from reranker import write_reranker
 
 REAL = os.environ.get("WICK_REAL_MODEL", "")
 SHARED = os.environ.get("WICK_SHARED_DATA", "")
@@ -80,6 +81,25 @@ def test_interrupted_perplexity():
                 assert not got["complete"] and got["scored"] > 0 and got["perplexity"] > 1, got
             else:
                 assert said.startswith("perplexity ") and "\nstopped: the estimate" in said, said
+
+
+def test_progress_of_ranking():
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    with tempfile.TemporaryDirectory() as folder:
+        model, texts = Path(folder, "model.gguf"), Path(folder, "texts.txt")
+        write_reranker(f"{SHARED}/families/bert.gguf", model)
+        texts.write_text("a long river of fire\n" * 300000)
+        ours, theirs = pty.openpty()
+        with start("rerank", model, "fire", "-f", texts, "--isa", "ref", stderr=theirs,
+                   env={**os.environ, "TERM": "xterm"}) as process:
+            os.close(theirs)
+            shown = b""
+            while not re.search(rb"reading .*\d+ of 300,?000 texts", shown):
+                shown += os.read(ours, 4096)
+            process.kill()
+        os.close(ours)
+    return None
 
 
 def test_kl():
