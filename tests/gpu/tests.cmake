@@ -65,6 +65,7 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
         endif()
     endforeach()
     target_sources(webgpu_custom PRIVATE gpu/webgpu_custom_wrong.c)
+    target_sources(webgpu_ops PRIVATE gpu/webgpu_ops_ordering.c)
     target_sources(webgpu_dispatches PRIVATE ${PROJECT_SOURCE_DIR}/bench/gpu/random_model.c)
     target_include_directories(webgpu_dispatches PRIVATE ${PROJECT_SOURCE_DIR}/bench/gpu)
     # Of the two libraries Dawn can take a device away.
