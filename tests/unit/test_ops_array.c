@@ -420,6 +420,10 @@ static void test_refusals(void **state) {
     assert_int_equal(wick_device_error(device, NULL), WICK_ERR_SHAPE);
     assert_int_equal(wick_meshgrid((wick_tensor *[]){v, x}, 2, WICK_MESHGRID_IJ, parts), 0);
     assert_int_equal(wick_device_error(device, NULL), WICK_ERR_SHAPE);
+    wick_tensor *const seven[] = {v, v, v, v, v, v, v};
+    assert_int_equal(WK_COUNT(seven), WICK_MAX_RANK + 1);
+    assert_int_equal(wick_meshgrid(seven, WK_COUNT(seven), WICK_MESHGRID_IJ, parts), 0);
+    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_SHAPE);
     assert_int_equal(s.n, 0);
     wk_observer_remove(observer);
     wick_scope_end(scope);

@@ -29,6 +29,7 @@ typedef enum mistake {
     READS_PADDING, /* of a, past the row */
     READS_SCRATCH, /* that was never written */
     SOURCE,        /* written to */
+    SOURCE_LATER,  /* the same in a second run, which has all rows in one range */
     RANGE,         /* depends on where the range begins */
     IN_PLACE,      /* wrong where y is b */
     STRIDE,        /* rows taken as dense */
@@ -60,9 +61,20 @@ static float result(mistake m, float sum) {
     return m == NAN_LOST && sum != sum ? 0 : sum;
 }
 
+static int64_t items(const wk_op *op, int phase) {
+    (void)phase;
+    int64_t n = length(&op->view[0]) > 0;
+    for (int d = 0; d < op->view[0].rank - 1; d++) n *= op->view[0].extent[d];
+    return n;
+}
+
 static void add_rows(const wk_cpu_run *run, mistake m, int64_t begin, int64_t end) {
     const wk_view *const view = run->op->view;
     const int64_t n = length(&view[0]);
+    static bool was_part;
+    const bool is_part = end - begin < items(run->op, 0);
+    const bool is_second = was_part && !is_part;
+    was_part = is_part;
     for (int64_t r = begin; r < end; r++) {
         float *const y = row_at(&view[0], r, false);
         float *const b = row_at(&view[2], r, false);
@@ -76,16 +88,9 @@ static void add_rows(const wk_cpu_run *run, mistake m, int64_t begin, int64_t en
         if (m == ONE_TOO_FAR && is_in_buffer(&view[0], y + n)) y[n] = 0;
         if (m == READS_PADDING && is_in_buffer(&view[1], a + n)) y[0] += 0 * a[n];
         if (m == READS_SCRATCH) y[0] += 0 * *(const float *)run->worker_scratch;
-        if (m == SOURCE) b[0] += 1;
+        if (m == SOURCE || (m == SOURCE_LATER && is_second && r == end - 1)) b[0] += 1;
         if (m == RANGE && r == begin) y[0] += 1e-7F * y[0];
     }
-}
-
-static int64_t items(const wk_op *op, int phase) {
-    (void)phase;
-    int64_t n = length(&op->view[0]) > 0;
-    for (int d = 0; d < op->view[0].rank - 1; d++) n *= op->view[0].extent[d];
-    return n;
 }
 
 static bool accepts(const wk_op *op) {
@@ -117,6 +122,7 @@ RUN(one_too_far, ONE_TOO_FAR)
 RUN(reads_padding, READS_PADDING)
 RUN(reads_scratch, READS_SCRATCH)
 RUN(source, SOURCE)
+RUN(source_later, SOURCE_LATER)
 RUN(range, RANGE)
 RUN(in_place, IN_PLACE)
 RUN(stride, STRIDE)
@@ -185,6 +191,7 @@ static void test_wrong_memory(void **state) {
     (void)state;
     expect(run_one_too_far, "memory of y outside the result was written");
     expect(run_source, "memory of b outside the result was written");
+    expect(run_source_later, "memory of b outside the result was written");
     expect(run_reads_padding, "nan instead of");
     expect(run_reads_scratch, "nan instead of");
 }
