@@ -97,7 +97,7 @@ typedef struct job {
 /* ---- Input ---- */
 
 static int read_ids(const char *text, texts *t) {
-    cli_input input = {NULL};
+    cli_input input = {0};
     int code = cli_read_text(text, &input);
     if (code == CLI_OK) code = cli_parse_ids(&input, &t->ids, &t->n_ids);
     cli_input_free(&input);

@@ -28,6 +28,15 @@ def test_greedy_text():
     equal(succeeds(*greedy("--math", "exact")).decode(), CONTINUATION)
 
 
+def test_answer():
+    """For what it leaks under sanitizers; test_answers.py has the rest."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder, "model.gguf")
+        model.write_bytes(with_template("{% for m in messages %}{{ m.content }}{% endfor %}"))
+        assert succeeds("run", model, "Once upon a time", "-n", 5, "--temp", 0)
+        assert succeeds("chat", model, "-n", 5, "--temp", 0, stdin="Once upon a time\n")
+
+
 def instruction_sets():
     """Those of the kernels that this processor can run; the others are noted."""
     for isa in ("ref", "avx2", "avx512", "auto"):
@@ -39,10 +48,13 @@ def instruction_sets():
 
 
 def test_greedy_text_in_every_way_to_compute():
+    if "WICK_SANITIZED" in os.environ:
+        return "no kernels of each instruction set under sanitizers: they are slow there"
     for isa in instruction_sets():
         for threads, chunk in ((1, 1), (2, 3), (1, 512)):
             more = ["--math", "exact", "--isa", isa, "--threads", threads, "--chunk", chunk]
             equal(succeeds(*greedy(*more)).decode(), CONTINUATION)
+    return None
 
 
 def test_print_ids():

@@ -347,6 +347,22 @@ static void test_columns_that_do_not_fit(void **state) {
     wick_scope_end(scope);
 }
 
+static void check_refused_lists(wick_device *device, wick_tensor *v, wick_tensor *x) {
+    wick_tensor *parts[WICK_MAX_RANK + 1];
+    assert_int_equal(wick_split(x, 2, LIST(1, 1), 0, NULL), 0);
+    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_split(x, 2, NULL, 0, parts), 0);
+    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_SHAPE);
+    assert_int_equal(wick_split(x, 2, LIST(INT64_MAX, INT64_MAX), 0, parts), 0);
+    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_SHAPE);
+    assert_int_equal(wick_meshgrid((wick_tensor *[]){v, x}, 2, WICK_MESHGRID_IJ, parts), 0);
+    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_SHAPE);
+    wick_tensor *const seven[] = {v, v, v, v, v, v, v};
+    assert_int_equal(WK_COUNT(seven), WICK_MAX_RANK + 1);
+    assert_int_equal(wick_meshgrid(seven, WK_COUNT(seven), WICK_MESHGRID_IJ, parts), 0);
+    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_SHAPE);
+}
+
 static void test_refusals(void **state) {
     wick_device *const device = device_of(state);
     const wick_scope scope = wick_scope_begin(device);
@@ -356,7 +372,6 @@ static void test_refusals(void **state) {
     wick_tensor *const wide = wick_ones(device, WICK_F32, WICK_SHAPE(4, 3));
     wick_tensor *const none = wick_zeros(device, WICK_U32, WICK_SHAPE(3, 3));
     wick_tensor *const place = wick_zeros(device, WICK_U32, WICK_SCALAR);
-    wick_tensor *parts[4] = {NULL};
     const int64_t one[2] = {1, 1};
     seen s = {0};
     wk_observer *const observer = begin_observing(device, &s);
@@ -412,18 +427,7 @@ static void test_refusals(void **state) {
     REFUSED(tensordot, WICK_ERR_VALUE, x, x, 1, NULL, NULL);
     REFUSED(tensordot, WICK_ERR_DIM, x, x, 2, DIMS(0, 0), DIMS(0, 1));
 #undef REFUSED
-    assert_int_equal(wick_split(x, 2, LIST(1, 1), 0, NULL), 0);
-    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_ARGUMENT);
-    assert_int_equal(wick_split(x, 2, NULL, 0, parts), 0);
-    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_SHAPE);
-    assert_int_equal(wick_split(x, 2, LIST(INT64_MAX, INT64_MAX), 0, parts), 0);
-    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_SHAPE);
-    assert_int_equal(wick_meshgrid((wick_tensor *[]){v, x}, 2, WICK_MESHGRID_IJ, parts), 0);
-    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_SHAPE);
-    wick_tensor *const seven[] = {v, v, v, v, v, v, v};
-    assert_int_equal(WK_COUNT(seven), WICK_MAX_RANK + 1);
-    assert_int_equal(wick_meshgrid(seven, WK_COUNT(seven), WICK_MESHGRID_IJ, parts), 0);
-    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_SHAPE);
+    check_refused_lists(device, v, x);
     assert_int_equal(s.n, 0);
     wk_observer_remove(observer);
     wick_scope_end(scope);
