@@ -268,6 +268,15 @@ def test_bad_data():
                                          "--targets", "q,x"])
         data.write_text("A short text.")
         succeeds("finetune", model, "--data", data, "-o", out, "-q", "--held-out", 0)
+        lines, question = Path(folder) / "lines.jsonl", {"role": "user", "content": "a"}
+        for n in (1, 2):  # examples of questions alone, beside one that is learned
+            lines.write_text('{"prompt": "a", "completion": "b"}\n' + n * (
+                json.dumps({"messages": [question]}) + "\n"))
+            adapter = Path(folder) / f"{n}.gguf"
+            done = wick("finetune", model, "--data", lines, "-o", adapter, "--held-out", 0)
+            said = done.stderr.decode()
+            equal(done.returncode, 0)
+            assert f"{n} example{'s' if n > 1 else ''} left out: no token to learn" in said, said
 
 
 def test_full_disk():
