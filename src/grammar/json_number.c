@@ -196,7 +196,7 @@ static wick_status add_multiples(multiples *m, int64_t low, int64_t high, wk_exp
     if (low < 0 && low <= high) add_side(m, high < 0 ? -high : 1, -low, true, choice);
     if (high >= 0 && low <= high) add_side(m, low > 0 ? low : 0, high, false, choice);
     if (m->n_tails < MAX_TAILS) return WICK_OK;
-    return wk_fail(err, WICK_ERR_UNSUPPORTED, "'multipleOf' of so many digits is not supported");
+    return wk_fail(err, WICK_ERR_UNSUPPORTED, "'multipleOf' is too large");
 }
 
 /* --- Multiples --- */
@@ -386,7 +386,7 @@ static wick_status units_of(wk_number_bound bound, bool is_least, uint32_t n_fra
     for (uint32_t i = 0; i < n_fraction; i++) {
         if (l.whole > largest_most / 10)
             return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                           "a bound of so many digits beside 'multipleOf' is not supported");
+                           "a bound has too many digits beside 'multipleOf'");
         l.whole = l.whole * 10 + (uint64_t)(*f ? value_of(*f++) : 0);
     }
     const bool is_negative = bound.value < 0;
