@@ -157,6 +157,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(olmo2)                                                                                       \
     X(phi2)                                                                                        \
     X(phi3)                                                                                        \
+    X(phimoe)                                                                                      \
     X(glm4)                                                                                        \
     X(chatglm)                                                                                     \
     X(command_r)                                                                                   \

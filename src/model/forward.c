@@ -25,8 +25,9 @@ static wick_tensor *look_up(wick_tensor *table, wick_tensor *ids) {
 wick_tensor *wk_norm(const wk_model *model, wick_tensor *x, wick_tensor *weight,
                      wick_tensor *bias) {
     const float eps = model->hparams.norm_eps;
-    return model->hparams.norm == WK_NORM_RMS ? wick_rms_norm(x, weight, eps)
-                                              : wick_layer_norm(x, weight, bias, eps);
+    if (model->hparams.norm != WK_NORM_RMS) return wick_layer_norm(x, weight, bias, eps);
+    wick_tensor *const y = wick_rms_norm(x, weight, eps);
+    return bias != NULL ? wick_add(y, bias) : y;
 }
 
 wick_tensor *wk_project(const wk_pass *pass, const wk_layer *layer, wk_layer_weight weight,

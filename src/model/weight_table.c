@@ -257,10 +257,11 @@ static bool has(const wk_model *model, const wk_weight_place *at) {
                            : model_has(&model->hparams, at->id);
 }
 
-/* RMSNorm has no bias. */
+/* RMSNorm has no bias, except in families that say so. */
 static bool may_have_bias(const wk_model *model, const weight_kind *kind) {
     return kind->uses == WK_USE_LINEAR ||
-           (kind->part == NORM && model->hparams.norm == WK_NORM_LAYER);
+           (kind->part == NORM && (model->hparams.norm == WK_NORM_LAYER ||
+                                   (model->hparams.biases & WK_BIASES_NORMS) != 0));
 }
 
 static bool ends_with(wk_str text, const char *end) {
