@@ -120,6 +120,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(granite)                                                                                     \
     X(granitemoe)                                                                                  \
     X(minicpm)                                                                                     \
+    X(minicpm3)                                                                                    \
     X(qwen)                                                                                        \
     X(qwen2)                                                                                       \
     X(qwen3)                                                                                       \

@@ -118,8 +118,13 @@ typedef struct wk_attention_spec {
 /* Latent attention, absorbed (DeepSeek-AI, 2024): one key of [latent, rotated] channels serves all
  * heads, and its latent part is the value. Queries are mapped to the latent space, what they see is
  * mapped out of it, head by head. wk_attention_spec says what lies in the cache: n_heads_kv is 1,
- * head_dim is latent and rotated channels together, head_dim_v the latent ones. */
+ * head_dim is latent and rotated channels together, head_dim_v the latent ones.
+ *
+ * Expanded, each head has a key of [plain, rotated] channels and a value, made of the latent ones;
+ * these lie in the cache: n_heads_kv is n_heads_q, head_dim_v is n_values. */
 typedef struct wk_latent_spec {
+    bool is_expanded;
+    uint32_t n_latent;
     uint32_t q_rank; /* of the matrix that makes queries, in two factors; 0: it is one matrix */
     uint32_t n_rotated, n_plain; /* channels of a head's query with and without rotation */
     uint32_t n_values;           /* of a head, mapped out */

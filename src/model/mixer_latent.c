@@ -1,5 +1,6 @@
-/* model/mixer_latent.c: latent attention (DeepSeek-AI, 2024), absorbed: the matrix
- * that would make keys of the latent vectors maps queries into their space instead. */
+/* model/mixer_latent.c: latent attention (DeepSeek-AI, 2024), absorbed: the matrix that would make
+ * keys of the latent vectors maps queries into their space instead; or expanded: each head's keys
+ * and values are made of them. */
 #include "model/model_struct.h"
 
 #include <wick/ops.h>
@@ -36,18 +37,35 @@ static wick_tensor *make_queries(const wk_pass *pass, const wk_layer *layer, wic
         q = wk_project(pass, layer, WK_LATENT_Q, x);
     }
     q = wick_reshape(q, WICK_SHAPE(-1, spec->n_heads_q, n_plain + n_rotated));
-    wick_tensor *const plain = by_head(layer, WK_LATENT_K_B, wick_narrow(q, 2, 0, n_plain));
+    wick_tensor *plain = wick_narrow(q, 2, 0, n_plain);
+    if (!layer->spec.latent.is_expanded) plain = by_head(layer, WK_LATENT_K_B, plain);
     return join(plain, rotate(pass, spec, wick_narrow(q, 2, n_plain, n_rotated)));
 }
 
-/* [rows, 1, ..] each. */
+/* Of one latent vector for all heads, [rows, 1, ..] each, a key and a value for each. */
+static wk_kv_rows expand(const wk_pass *pass, const wk_layer *layer, wick_tensor *latent,
+                         wick_tensor *rotated) {
+    const wk_latent_spec *const spec = &layer->spec.latent;
+    const int64_t n_heads = layer->spec.attention.n_heads_q, n_plain = spec->n_plain;
+    wick_tensor *const rows = wk_project(pass, layer, WK_LATENT_KV_B, wick_squeeze(latent, 1));
+    wick_tensor *const heads =
+        wick_reshape(rows, WICK_SHAPE(-1, n_heads, n_plain + spec->n_values));
+    const int64_t n_rows = pass->batch->layout.n_rows;
+    wick_tensor *const shared = wick_expand(rotated, WICK_SHAPE(n_rows, n_heads, spec->n_rotated));
+    return (wk_kv_rows){.k = join(wick_narrow(heads, 2, 0, n_plain), shared),
+                        .v = wick_narrow(heads, 2, n_plain, spec->n_values)};
+}
+
+/* [rows, 1, ..] each; expanded [rows, heads, ..]. */
 static wk_kv_rows make_keys(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) {
     const wk_attention_spec *const spec = &layer->spec.attention;
-    const int64_t n_latent = spec->head_dim_v, n_rotated = layer->spec.latent.n_rotated;
+    const int64_t n_latent = layer->spec.latent.n_latent;
+    const int64_t n_rotated = layer->spec.latent.n_rotated;
     wick_tensor *const both = wick_unsqueeze(wk_project(pass, layer, WK_LATENT_KV_A, x), 1);
     wick_tensor *const latent = wk_norm(pass->model, wick_narrow(both, 2, 0, n_latent),
                                         layer->weight[WK_LATENT_KV_A_NORM], NULL);
     wick_tensor *const rotated = rotate(pass, spec, wick_narrow(both, 2, n_latent, n_rotated));
+    if (layer->spec.latent.is_expanded) return expand(pass, layer, latent, rotated);
     return (wk_kv_rows){.k = join(latent, rotated), .v = latent};
 }
 
@@ -56,9 +74,8 @@ wick_tensor *wk_mixer_latent(const wk_pass *pass, uint32_t index, wick_tensor *x
     const wk_attention_spec *const spec = &layer->spec.attention;
     const wk_queries queries = {.q = make_queries(pass, layer, x)};
     if (wk_keep(pass, index, make_keys(pass, layer, x)) != WICK_OK) return NULL;
-    wick_tensor *const y = wk_attend(pass, index, &queries);
+    wick_tensor *y = wk_attend(pass, index, &queries);
     const int64_t n_values = (int64_t)spec->n_heads_q * layer->spec.latent.n_values;
-    wick_tensor *const values = by_head(layer, WK_LATENT_V_B, y);
-    return wk_project(pass, layer, WK_LATENT_OUTPUT,
-                      wick_reshape(values, WICK_SHAPE(-1, n_values)));
+    if (!layer->spec.latent.is_expanded) y = by_head(layer, WK_LATENT_V_B, y);
+    return wk_project(pass, layer, WK_LATENT_OUTPUT, wick_reshape(y, WICK_SHAPE(-1, n_values)));
 }

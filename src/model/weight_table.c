@@ -30,6 +30,8 @@ typedef enum part {
     LATENT,
     LATENT_WHOLE_Q,
     LATENT_FACTORS,
+    LATENT_ABSORBED,
+    LATENT_EXPANDED,
     CONVOLUTION,
     STATE_SPACE,
     DELTA_NET,
@@ -85,10 +87,11 @@ typedef enum extent {
     K_NORMS,
     K_NORM,
     HEADS_Q,
-    HEAD,
-    HEAD_V,
     Q_RANK,
-    LATENT_QS, /* channels of all queries */
+    LATENT_RANK,
+    LATENT_KV,  /* latent and rotated channels */
+    LATENT_QS,  /* channels of all queries */
+    LATENT_KVS, /* plain channels and values of all heads */
     LATENT_PLAIN,
     LATENT_VALUE,
     LATENT_VALUES, /* of all heads */
@@ -184,6 +187,8 @@ static bool latent_has(const wk_layer_spec *spec, part wanted) {
     case LATENT: return true;
     case LATENT_WHOLE_Q: return spec->latent.q_rank == 0;
     case LATENT_FACTORS: return spec->latent.q_rank > 0;
+    case LATENT_ABSORBED: return !spec->latent.is_expanded;
+    case LATENT_EXPANDED: return spec->latent.is_expanded;
     default: return false;
     }
 }
@@ -385,8 +390,6 @@ static int64_t attention_extent(const wk_attention_spec *attention, extent which
     case Q_NORM: return has_all ? n_q * dim : dim;
     case K_NORM: return has_all ? n_kv * dim : dim;
     case HEADS_Q: return n_q;
-    case HEAD: return dim;
-    case HEAD_V: return dim_v;
     default: return 0;
     }
 }
@@ -396,6 +399,9 @@ static int64_t latent_extent(const wk_layer_spec *spec, extent which) {
     const int64_t n_heads = spec->attention.n_heads_q;
     switch (which) {
     case Q_RANK: return latent->q_rank;
+    case LATENT_RANK: return latent->n_latent;
+    case LATENT_KV: return (int64_t)latent->n_latent + latent->n_rotated;
+    case LATENT_KVS: return n_heads * ((int64_t)latent->n_plain + latent->n_values);
     case LATENT_QS: return n_heads * ((int64_t)latent->n_plain + latent->n_rotated);
     case LATENT_PLAIN: return latent->n_plain;
     case LATENT_VALUE: return latent->n_values;

@@ -91,7 +91,8 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
         layers[i].mixer = WK_MIXER_LATENT;
         layers[i].attention.scale = scale;
         layers[i].attention.is_rope_interleaved = true;
-        layers[i].latent = (wk_latent_spec){.q_rank = q_rank,
+        layers[i].latent = (wk_latent_spec){.n_latent = of.n_latent,
+                                            .q_rank = q_rank,
                                             .n_rotated = of.n_rotated,
                                             .n_plain = of.n_channels - of.n_rotated,
                                             .n_values = of.n_values};

@@ -1,7 +1,8 @@
 /* model/families/granite.c: Granite 3 (IBM, 2024) and MiniCPM (Hu et al., 2024): Llama's network
- * with multipliers. */
+ * with multipliers; MiniCPM 3 (OpenBMB, 2024) has latent attention. */
 #include "core/status.h"
 #include "model/families.h"
+#include "model/rope.h"
 
 #include <math.h>
 
@@ -58,15 +59,53 @@ static wick_status describe_granitemoe(const wk_metadata *meta, wk_hparams *hpar
     return wk_family_read_experts(meta, hparams, &experts, layers);
 }
 
-/* Files from before these keys are of the first models, all with the same numbers. */
-static wick_status describe_minicpm(const wk_metadata *meta, wk_hparams *hparams,
-                                    wk_layer_spec *layers) {
-    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+/* Of all MiniCPMs; logit_scale divides. */
+static void set_multipliers(wk_hparams *hparams, wk_layer_spec *layers) {
     hparams->embedding_scale = 12.0F;
     hparams->logit_scale = (float)hparams->n_embd / 256.0F;
     for (uint32_t i = 0; i < hparams->n_layers; i++)
         layers[i].residual_scale = (float)(1.4 / sqrt((double)hparams->n_layers));
+}
+
+/* Files of the first models lack the keys. */
+static wick_status describe_minicpm(const wk_metadata *meta, wk_hparams *hparams,
+                                    wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    set_multipliers(hparams, layers);
     return wk_family_read_multipliers(meta, hparams, layers);
+}
+
+/* Where the file does not say how many channels a value has, the heads share those of the model. */
+static wick_status read_latent(const wk_metadata *meta, const wk_hparams *hparams,
+                               wk_layer_spec *layer) {
+    const wk_u32_rule needed = {1, WK_MAX_CHANNELS, NULL};
+    wk_attention_spec *const attention = &layer->attention;
+    wk_latent_spec *const latent = &layer->latent;
+    const uint32_t share = hparams->n_embd / attention->n_heads_q;
+    WK_TRY(wk_metadata_u32(meta, "attention.q_lora_rank", needed, &latent->q_rank));
+    WK_TRY(wk_metadata_u32(meta, "attention.kv_lora_rank", needed, &latent->n_latent));
+    WK_TRY(wk_metadata_u32(meta, "rope.dimension_count",
+                           (wk_u32_rule){2, attention->head_dim - 1, NULL}, &latent->n_rotated));
+    WK_TRY(wk_metadata_u32(meta, "attention.value_length",
+                           (wk_u32_rule){1, attention->head_dim, share > 0 ? &share : NULL},
+                           &latent->n_values));
+    latent->is_expanded = true;
+    latent->n_plain = attention->head_dim - latent->n_rotated;
+    attention->n_heads_kv = attention->n_heads_q;
+    attention->head_dim_v = latent->n_values;
+    layer->mixer = WK_MIXER_LATENT;
+    return WICK_OK;
+}
+
+static wick_status describe_minicpm3(const wk_metadata *meta, wk_hparams *hparams,
+                                     wk_layer_spec *layers) {
+    wk_family_default_layers(hparams, layers);
+    WK_TRY(wk_family_read_heads(meta, hparams, layers));
+    WK_TRY(wk_family_read_ff(meta, hparams, layers, 1));
+    set_multipliers(hparams, layers);
+    hparams->logit_scale = 1.0F / hparams->logit_scale;
+    for (uint32_t i = 0; i < hparams->n_layers; i++) WK_TRY(read_latent(meta, hparams, &layers[i]));
+    return wk_rope_add(meta, hparams, &(wk_rope_desc){.head_dim = layers[0].latent.n_rotated});
 }
 
 const wk_family wk_family_granite = {
@@ -75,3 +114,5 @@ const wk_family wk_family_granitemoe = {
     .architecture = "granitemoe", .norm = WK_NORM_RMS, .describe = describe_granitemoe};
 const wk_family wk_family_minicpm = {
     .architecture = "minicpm", .norm = WK_NORM_RMS, .describe = describe_minicpm};
+const wk_family wk_family_minicpm3 = {
+    .architecture = "minicpm3", .norm = WK_NORM_RMS, .describe = describe_minicpm3};
