@@ -96,10 +96,12 @@ static wick_tensor *run_shared(const wk_pass *pass, const wk_layer *layer, wick_
     return wick_mul(y, wick_sigmoid(wk_project(pass, layer, WK_FFN_GATE_INP_SHEXP, x)));
 }
 
-wick_tensor *wk_experts(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) {
+wick_tensor *wk_experts(const wk_pass *pass, const wk_layer *layer, wick_tensor *x,
+                        wick_tensor *begin) {
     const wk_experts_spec *const spec = &layer->spec.experts;
     wick_tensor *ids = NULL, *y;
-    wick_tensor *const weights = choose(pass, layer, x, &ids);
+    wick_tensor *const routed = spec->is_routed_early ? begin : x;
+    wick_tensor *const weights = choose(pass, layer, routed, &ids);
     if (spec->is_input_weighted) {
         wick_tensor *const weighted = wick_mul(wick_unsqueeze(x, 1), wick_unsqueeze(weights, 2));
         y = wick_sum(run_chosen(layer, weighted, ids), 1, (const int[]){1}, false);

@@ -186,6 +186,13 @@ void wk_family_end_context(wk_hparams *hparams, uint32_t length) {
     if (hparams->context_length > length) hparams->context_length = length;
 }
 
+void wk_family_drop_far_ropes(const wk_hparams *hparams, wk_layer_spec *layers) {
+    bool has_windows = false;
+    for (uint32_t i = 0; i < hparams->n_layers; i++) has_windows |= layers[i].attention.window > 0;
+    for (uint32_t i = 0; i < hparams->n_layers && has_windows; i++)
+        if (layers[i].attention.window == 0) layers[i].attention.rope = WK_NO_ROPE;
+}
+
 void wk_family_drop_ropes(wk_hparams *hparams, wk_layer_spec *layers) {
     hparams->n_ropes = 0;
     for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.rope = WK_NO_ROPE;

@@ -36,7 +36,7 @@ typedef struct wk_experts_desc {
     wk_gating gating;
     wk_activation activation;
     uint32_t n_shared; /* experts that see every row */
-    bool is_normalized, is_shared_gated, is_input_weighted, is_ungated;
+    bool is_normalized, is_shared_gated, is_input_weighted, is_ungated, is_routed_early;
 } wk_experts_desc;
 /* Layers that the keys say have experts instead of an MLP get them; n_ff must be known. */
 wick_status wk_family_read_experts(const wk_metadata *meta, const wk_hparams *hparams,
@@ -69,6 +69,8 @@ wick_status wk_family_read_clamp(const wk_metadata *meta, const wk_hparams *hpar
                                  wk_layer_spec *layers);
 /* Where a family computes otherwise, which is not there. */
 void wk_family_end_context(wk_hparams *hparams, uint32_t length);
+/* Where some layers have a window, the others know no positions. */
+void wk_family_drop_far_ropes(const wk_hparams *hparams, wk_layer_spec *layers);
 /* No positions at all. */
 void wk_family_drop_ropes(wk_hparams *hparams, wk_layer_spec *layers);
 /* Granite's: multipliers of embedding, residual, scores and logits; ropes, if any, interleaved. */
@@ -143,6 +145,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(hunyuan_moe)                                                                                 \
     X(glm4moe)                                                                                     \
     X(afmoe)                                                                                       \
+    X(smallthinker)                                                                                \
     X(dbrx)                                                                                        \
     X(gemma)                                                                                       \
     X(gemma2)                                                                                      \

@@ -90,12 +90,13 @@ static wick_tensor *mix(const wk_pass *pass, uint32_t index, wick_tensor *x) {
     return wk_scaled(y, layer->spec.residual_scale);
 }
 
-/* Likewise that of the channel mixer. */
-static wick_tensor *mix_channels(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) {
+/* Likewise that of the channel mixer; begin: what the layer began with. */
+static wick_tensor *mix_channels(const wk_pass *pass, const wk_layer *layer, wick_tensor *x,
+                                 wick_tensor *begin) {
     wick_tensor *y = NULL;
     switch (layer->spec.channels) {
     case WK_CHANNELS_MLP: y = wk_mlp(pass, layer, x); break;
-    case WK_CHANNELS_EXPERTS: y = wk_experts(pass, layer, x); break;
+    case WK_CHANNELS_EXPERTS: y = wk_experts(pass, layer, x, begin); break;
     case WK_CHANNELS_NONE: assert(false); break;
     }
     y = norm_at(pass, layer, WK_CHANNELS_OUTPUT, y);
@@ -107,18 +108,20 @@ static wick_tensor *run_parallel(const wk_pass *pass, uint32_t index, wick_tenso
     const bool is_shared = layer->spec.norms[WK_CHANNELS_INPUT] == WK_NO_LAYER_WEIGHT;
     wick_tensor *const mixed = norm_at(pass, layer, WK_MIXER_INPUT, x);
     wick_tensor *const channels = is_shared ? mixed : norm_at(pass, layer, WK_CHANNELS_INPUT, x);
-    x = wick_add(x, mix(pass, index, mixed));
-    return wick_add(x, mix_channels(pass, layer, channels));
+    wick_tensor *const y = wick_add(x, mix(pass, index, mixed));
+    return wick_add(y, mix_channels(pass, layer, channels, x));
 }
 
 static wick_tensor *run_series(const wk_pass *pass, uint32_t index, wick_tensor *x) {
     const wk_layer *const layer = &pass->model->layers[index];
+    wick_tensor *const begin = x;
     if (layer->spec.mixer != WK_MIXER_NONE) {
         x = wick_add(x, mix(pass, index, norm_at(pass, layer, WK_MIXER_INPUT, x)));
         x = norm_at(pass, layer, WK_MIXER_RESIDUAL, x);
     }
     if (layer->spec.channels != WK_CHANNELS_NONE) {
-        x = wick_add(x, mix_channels(pass, layer, norm_at(pass, layer, WK_CHANNELS_INPUT, x)));
+        wick_tensor *const normed = norm_at(pass, layer, WK_CHANNELS_INPUT, x);
+        x = wick_add(x, mix_channels(pass, layer, normed, begin));
         x = norm_at(pass, layer, WK_CHANNELS_RESIDUAL, x);
     }
     return x;
@@ -219,11 +222,13 @@ static uint64_t latent_channels(const wk_layer_spec *spec, uint64_t n_embd) {
     return 2 * n_embd + spec->latent.q_rank + n_heads * (2 * n_q + 3 * dim) + 4 * dim;
 }
 
-/* Experts have hidden and normed rows, those of the router, and for each that is used gate, up and
- * product or product and output, and a row in scratch memory. */
+/* Experts have hidden and normed rows, those of the router (the layer's first ones wait for it
+ * where it reads them), and for each that is used gate, up and product or product and output, and a
+ * row in scratch memory. */
 static uint64_t experts_channels(const wk_experts_spec *spec, uint64_t n_embd) {
     const uint64_t n_ff = spec->n_ff, chosen = 4 * n_ff + 2 * n_embd;
-    return 3 * n_embd + 4 * (uint64_t)spec->n_experts + spec->n_used * chosen +
+    const uint64_t n_begin = spec->is_routed_early ? n_embd : 0;
+    return n_begin + 3 * n_embd + 4 * (uint64_t)spec->n_experts + spec->n_used * chosen +
            3 * (uint64_t)spec->n_ff_shared;
 }
 

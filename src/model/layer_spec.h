@@ -172,6 +172,7 @@ typedef struct wk_experts_spec {
     bool is_normalized;      /* weights are divided by their sum, */
     float scale;             /* and multiplied by this */
     bool is_input_weighted;  /* weights multiply what goes in */
+    bool is_routed_early;    /* the router reads what the layer begins with, without a norm */
     bool is_shared_gated;    /* the shared ones by a sigmoid of their own */
     bool is_fused;           /* gate and up are rows of one weight: the file decides */
     bool is_ungated;         /* down(activation(up(x))), those that see every row, too */

@@ -148,6 +148,8 @@ wick_tensor *wk_mixer_state_space(const wk_pass *pass, uint32_t layer, wick_tens
 wick_tensor *wk_mixer_delta_net(const wk_pass *pass, uint32_t layer, wick_tensor *x);
 /* Channel mixers likewise. */
 wick_tensor *wk_mlp(const wk_pass *pass, const wk_layer *layer, wick_tensor *x);
-wick_tensor *wk_experts(const wk_pass *pass, const wk_layer *layer, wick_tensor *x);
+/* begin: what the layer began with. */
+wick_tensor *wk_experts(const wk_pass *pass, const wk_layer *layer, wick_tensor *x,
+                        wick_tensor *begin);
 
 #endif

@@ -238,7 +238,7 @@ static uint32_t chosen(const wk_experts_spec *spec, const float logits[6]) {
     wick_tensor *const x = floats(device, WICK_SHAPE(1, N), logits, N);
     const wk_batch batch = {.n_adapters = 0};
     const wk_pass pass = {.batch = &batch};
-    assert_int_equal(wick_read(wk_experts(&pass, &layer, x), y, sizeof y), WICK_OK);
+    assert_int_equal(wick_read(wk_experts(&pass, &layer, x, x), y, sizeof y), WICK_OK);
     wick_scope_end(scope);
     wick_device_close(device);
     double sum = 0;

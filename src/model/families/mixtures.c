@@ -1,7 +1,8 @@
 /* model/families/mixtures.c: mixtures of experts whose attention is Llama's or Qwen3's: DeepSeek
  * MoE (Dai et al., 2024), Ling 1 and 2 (Inclusion AI, 2025), ERNIE 4.5 (Baidu, 2025), OLMoE
  * (Muennighoff et al., 2024), dots.llm1 (Xiaohongshu, 2025), Hunyuan A13B (Tencent, 2025), GLM-4.5
- * (Zhipu AI, 2025), DBRX (Databricks, 2024) and Trinity (Arcee AI, 2025). */
+ * (Zhipu AI, 2025), DBRX (Databricks, 2024), Trinity (Arcee AI, 2025) and SmallThinker (Song et
+ * al., 2025). */
 #include "core/status.h"
 #include "model/families.h"
 
@@ -106,6 +107,20 @@ static wick_status describe_trinity(const wk_metadata *meta, wk_hparams *hparams
     return WICK_OK;
 }
 
+/* Experts are chosen before the attention, so that they could be read meanwhile. */
+static wick_status describe_smallthinker(const wk_metadata *meta, wk_hparams *hparams,
+                                         wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX,
+                                     .activation = WK_ACTIVATION_RELU,
+                                     .is_normalized = true,
+                                     .is_routed_early = true};
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    WK_TRY(wk_family_read_windows(meta, hparams, layers,
+                                  (wk_window_rule){.period = 4, .is_first_global = true}));
+    wk_family_drop_far_ropes(hparams, layers);
+    return wk_family_read_experts(meta, hparams, &experts, layers);
+}
+
 const wk_family wk_family_deepseek = {
     .architecture = "deepseek", .norm = WK_NORM_RMS, .describe = describe_deepseek};
 const wk_family wk_family_bailingmoe = {
@@ -126,3 +141,5 @@ const wk_family wk_family_dbrx = {
     .architecture = "dbrx", .norm = WK_NORM_LAYER, .describe = describe_dbrx};
 const wk_family wk_family_afmoe = {
     .architecture = "afmoe", .norm = WK_NORM_RMS, .describe = describe_trinity};
+const wk_family wk_family_smallthinker = {
+    .architecture = "smallthinker", .norm = WK_NORM_RMS, .describe = describe_smallthinker};

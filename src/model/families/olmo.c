@@ -23,19 +23,11 @@ static wick_status describe_olmo2(const wk_metadata *meta, wk_hparams *hparams,
     return wk_family_add_window_rope(meta, hparams, layers, 0.0);
 }
 
-/* Where some layers have a window, the others know no positions. */
-static void drop_far_positions(const wk_hparams *hparams, wk_layer_spec *layers) {
-    bool has_windows = false;
-    for (uint32_t i = 0; i < hparams->n_layers; i++) has_windows |= layers[i].attention.window > 0;
-    for (uint32_t i = 0; i < hparams->n_layers && has_windows; i++)
-        if (layers[i].attention.window == 0) layers[i].attention.rope = WK_NO_ROPE;
-}
-
 static wick_status describe_exaone4(const wk_metadata *meta, wk_hparams *hparams,
                                     wk_layer_spec *layers) {
     WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
     WK_TRY(describe(meta, hparams, layers, WK_QK_NORM_HEAD));
-    drop_far_positions(hparams, layers);
+    wk_family_drop_far_ropes(hparams, layers);
     return WICK_OK;
 }
 
@@ -47,7 +39,7 @@ static wick_status describe_exaone_moe(const wk_metadata *meta, wk_hparams *hpar
     wk_family_norm_heads(hparams, layers);
     WK_TRY(wk_family_read_windows(meta, hparams, layers,
                                   (wk_window_rule){.period = 4, .window = 128}));
-    drop_far_positions(hparams, layers);
+    wk_family_drop_far_ropes(hparams, layers);
     return wk_family_read_experts(meta, hparams, &experts, layers);
 }
 
