@@ -115,6 +115,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(mistral3)                                                                                    \
     X(maincoder)                                                                                   \
     X(deci)                                                                                        \
+    X(bitnet)                                                                                      \
     X(baichuan)                                                                                    \
     X(xverse)                                                                                      \
     X(ernie4_5)                                                                                    \

@@ -66,8 +66,8 @@ static wick_tensor *embed(const wk_pass *pass, wick_tensor *ids) {
 
 /* ---- Layers ---- */
 
-static wick_tensor *norm_at(const wk_pass *pass, const wk_layer *layer, wk_norm_site site,
-                            wick_tensor *x) {
+wick_tensor *wk_norm_at(const wk_pass *pass, const wk_layer *layer, wk_norm_site site,
+                        wick_tensor *x) {
     const wk_layer_weight id = layer->spec.norms[site];
     if (id == WK_NO_LAYER_WEIGHT) return x;
     return wk_norm(pass->model, x, layer->weight[id], layer->bias[id]);
@@ -86,7 +86,7 @@ static wick_tensor *mix(const wk_pass *pass, uint32_t index, wick_tensor *x) {
     case WK_MIXER_NONE: assert(false); break;
     }
     if (layer->spec.has_state_space) y = wick_add(y, wk_mixer_state_space(pass, index, x));
-    y = norm_at(pass, layer, WK_MIXER_OUTPUT, y);
+    y = wk_norm_at(pass, layer, WK_MIXER_OUTPUT, y);
     return wk_scaled(y, layer->spec.residual_scale);
 }
 
@@ -99,15 +99,15 @@ static wick_tensor *mix_channels(const wk_pass *pass, const wk_layer *layer, wic
     case WK_CHANNELS_EXPERTS: y = wk_experts(pass, layer, x, begin); break;
     case WK_CHANNELS_NONE: assert(false); break;
     }
-    y = norm_at(pass, layer, WK_CHANNELS_OUTPUT, y);
+    y = wk_norm_at(pass, layer, WK_CHANNELS_OUTPUT, y);
     return wk_scaled(y, layer->spec.residual_scale);
 }
 
 static wick_tensor *run_parallel(const wk_pass *pass, uint32_t index, wick_tensor *x) {
     const wk_layer *const layer = &pass->model->layers[index];
     const bool is_shared = layer->spec.norms[WK_CHANNELS_INPUT] == WK_NO_LAYER_WEIGHT;
-    wick_tensor *const mixed = norm_at(pass, layer, WK_MIXER_INPUT, x);
-    wick_tensor *const channels = is_shared ? mixed : norm_at(pass, layer, WK_CHANNELS_INPUT, x);
+    wick_tensor *const mixed = wk_norm_at(pass, layer, WK_MIXER_INPUT, x);
+    wick_tensor *const channels = is_shared ? mixed : wk_norm_at(pass, layer, WK_CHANNELS_INPUT, x);
     wick_tensor *const y = wick_add(x, mix(pass, index, mixed));
     return wick_add(y, mix_channels(pass, layer, channels, x));
 }
@@ -116,13 +116,13 @@ static wick_tensor *run_series(const wk_pass *pass, uint32_t index, wick_tensor 
     const wk_layer *const layer = &pass->model->layers[index];
     wick_tensor *const begin = x;
     if (layer->spec.mixer != WK_MIXER_NONE) {
-        x = wick_add(x, mix(pass, index, norm_at(pass, layer, WK_MIXER_INPUT, x)));
-        x = norm_at(pass, layer, WK_MIXER_RESIDUAL, x);
+        x = wick_add(x, mix(pass, index, wk_norm_at(pass, layer, WK_MIXER_INPUT, x)));
+        x = wk_norm_at(pass, layer, WK_MIXER_RESIDUAL, x);
     }
     if (layer->spec.channels != WK_CHANNELS_NONE) {
-        wick_tensor *const normed = norm_at(pass, layer, WK_CHANNELS_INPUT, x);
+        wick_tensor *const normed = wk_norm_at(pass, layer, WK_CHANNELS_INPUT, x);
         x = wick_add(x, mix_channels(pass, layer, normed, begin));
-        x = norm_at(pass, layer, WK_CHANNELS_RESIDUAL, x);
+        x = wk_norm_at(pass, layer, WK_CHANNELS_RESIDUAL, x);
     }
     return x;
 }

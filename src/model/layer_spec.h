@@ -43,12 +43,15 @@ typedef enum wk_norm_kind {
     WK_NORM_LAYER_PLAIN, /* without weights */
 } wk_norm_kind;
 
-/* Where a layer norms. RESIDUAL: the stream itself, once the branch was added. */
+/* Where a layer norms. INNER: what the last matrix of the branch multiplies. RESIDUAL: the stream
+ * itself, once the branch was added. */
 typedef enum wk_norm_site {
     WK_MIXER_INPUT,
+    WK_MIXER_INNER, /* of attention alone */
     WK_MIXER_OUTPUT,
     WK_MIXER_RESIDUAL,
     WK_CHANNELS_INPUT,
+    WK_CHANNELS_INNER, /* of the MLP alone */
     WK_CHANNELS_OUTPUT,
     WK_CHANNELS_RESIDUAL,
     WK_NORM_SITE_COUNT,

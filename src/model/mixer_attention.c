@@ -95,5 +95,6 @@ wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t index, wick_tensor
     y = wick_reshape(y, WICK_SHAPE(-1, n_values));
     if (spec->has_gate_weight)
         y = wick_mul(y, wick_sigmoid(wk_project(pass, layer, WK_ATTN_GATE, x)));
+    y = wk_norm_at(pass, layer, WK_MIXER_INNER, y);
     return wk_project(pass, layer, WK_ATTN_OUTPUT, y);
 }

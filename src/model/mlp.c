@@ -51,5 +51,6 @@ wick_tensor *wk_mlp(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) 
         y = xielu(spec, up);
     else
         y = wk_activate(spec->activation, up);
+    y = wk_norm_at(pass, layer, WK_CHANNELS_INNER, y);
     return wk_project(pass, layer, WK_FFN_DOWN, y);
 }

@@ -93,6 +93,9 @@ wick_status wk_model_check_weights(wk_model *model, wick_error *err);
 
 /* The model's norm. NULL x, as everywhere: NULL. */
 wick_tensor *wk_norm(const wk_model *model, wick_tensor *x, wick_tensor *weight, wick_tensor *bias);
+/* That of a layer at this site, if it has one there. */
+wick_tensor *wk_norm_at(const wk_pass *pass, const wk_layer *layer, wk_norm_site site,
+                        wick_tensor *x);
 /* x [.., n] through weight [m, n] and its bias, and as adapters change it: [.., m]. */
 wick_tensor *wk_project(const wk_pass *pass, const wk_layer *layer, wk_layer_weight weight,
                         wick_tensor *x);

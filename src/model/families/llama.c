@@ -3,7 +3,8 @@
  * Arcee's AFM (2025) with squared ReLU, Baichuan (2023), whose larger model has linear biases,
  * SmolLM3, whose every fourth layer knows no positions, Maincoder (2025), which norms heads after
  * the rotation, Ministral 3 (Mistral AI, 2025) and Nemotron Super and Ultra (NVIDIA, 2025), whose
- * layers may lack attention or the MLP. */
+ * layers may lack attention or the MLP, and BitNet b1.58 (Ma et al., 2024), with norms before the
+ * last matrix of each branch. */
 #include "core/status.h"
 #include "model/families.h"
 
@@ -111,6 +112,16 @@ static wick_status describe_deci(const wk_metadata *meta, wk_hparams *hparams,
     return wk_family_add_rope(meta, hparams, layers);
 }
 
+static wick_status describe_bitnet(const wk_metadata *meta, wk_hparams *hparams,
+                                   wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        layers[i].norms[WK_MIXER_INNER] = WK_ATTN_SUB_NORM;
+        layers[i].norms[WK_CHANNELS_INNER] = WK_FFN_SUB_NORM;
+    }
+    return WICK_OK;
+}
+
 const wk_family wk_family_llama = {
     .architecture = "llama", .norm = WK_NORM_RMS, .describe = describe_llama};
 const wk_family wk_family_internlm2 = {
@@ -131,3 +142,5 @@ const wk_family wk_family_mistral3 = {
     .architecture = "mistral3", .norm = WK_NORM_RMS, .describe = describe_mistral3};
 const wk_family wk_family_deci = {
     .architecture = "deci", .norm = WK_NORM_RMS, .describe = describe_deci};
+const wk_family wk_family_bitnet = {
+    .architecture = "bitnet", .norm = WK_NORM_RMS, .describe = describe_bitnet};
