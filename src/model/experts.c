@@ -109,5 +109,6 @@ wick_tensor *wk_experts(const wk_pass *pass, const wk_layer *layer, wick_tensor 
         /* The weighted sum over the experts of a row is a product of its own. */
         y = wick_squeeze(wick_matmul(wick_unsqueeze(weights, 1), run_chosen(layer, x, ids)), 1);
     }
-    return spec->n_ff_shared > 0 ? wick_add(y, run_shared(pass, layer, x)) : y;
+    if (spec->n_ff_shared == 0) return y;
+    return wk_scaled(wick_add(y, run_shared(pass, layer, x)), spec->is_mean ? 0.5F : 1.0F);
 }

@@ -241,7 +241,8 @@ wick_status wk_family_read_windows(const wk_metadata *meta, const wk_hparams *hp
                                    wk_layer_spec *layers, wk_window_rule rule) {
     uint32_t window;
     WK_TRY(wk_metadata_u32(meta, "attention.sliding_window",
-                           (wk_u32_rule){0, INT32_MAX, &rule.window}, &window));
+                           (wk_u32_rule){0, INT32_MAX, rule.is_needed ? NULL : &rule.window},
+                           &window));
     for (uint32_t i = 0; i < hparams->n_layers && window > 0; i++) {
         bool is_windowed;
         WK_TRY(has_window(meta, rule, wk_family_layer(hparams, i), &is_windowed));

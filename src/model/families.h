@@ -36,7 +36,7 @@ typedef struct wk_experts_desc {
     wk_gating gating;
     wk_activation activation;
     uint32_t n_shared; /* experts that see every row */
-    bool is_normalized, is_shared_gated, is_input_weighted, is_ungated, is_routed_early;
+    bool is_normalized, is_shared_gated, is_input_weighted, is_ungated, is_routed_early, is_mean;
 } wk_experts_desc;
 /* Layers that the keys say have experts instead of an MLP get them; n_ff must be known. */
 wick_status wk_family_read_experts(const wk_metadata *meta, const wk_hparams *hparams,
@@ -98,7 +98,8 @@ wick_status wk_family_read_cap(const wk_metadata *meta, const char *suffix, doub
 typedef struct wk_window_rule {
     uint32_t period;
     bool is_first_global;
-    uint32_t window; /* where attention.sliding_window does not say it; 0: none, as there */
+    bool is_needed;  /* attention.sliding_window must be there; else, where it is missing: */
+    uint32_t window; /* 0: none, as there */
 } wk_window_rule;
 wick_status wk_family_read_windows(const wk_metadata *meta, const wk_hparams *hparams,
                                    wk_layer_spec *layers, wk_window_rule rule);
@@ -167,6 +168,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(chatglm)                                                                                     \
     X(command_r)                                                                                   \
     X(cohere2)                                                                                     \
+    X(cohere2moe)                                                                                  \
     X(stablelm)                                                                                    \
     X(plamo)                                                                                       \
     X(paddleocr)                                                                                   \

@@ -75,6 +75,7 @@ static wick_status read_spec(const wk_metadata *meta, const wk_experts_desc *des
     out->is_input_weighted = desc->is_input_weighted;
     out->is_ungated = desc->is_ungated;
     out->is_routed_early = desc->is_routed_early;
+    out->is_mean = desc->is_mean;
     out->activation = desc->activation;
     return read_weights(meta, desc, out);
 }

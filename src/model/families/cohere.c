@@ -1,5 +1,6 @@
-/* model/families/cohere.c: Command R (Cohere, 2024), parallel branches on one LayerNorm,
- * and Command R7B and A (2025), whose layers without a window know no positions. */
+/* model/families/cohere.c: Command R (Cohere, 2024), parallel branches on one LayerNorm, and
+ * Command R7B and A (2025), whose layers without a window know no positions; those with experts
+ * (2026) may have RMSNorm, and know positions in the first layers, too, which have none. */
 #include "core/status.h"
 #include "model/families.h"
 
@@ -29,7 +30,27 @@ static wick_status describe_cohere2(const wk_metadata *meta, wk_hparams *hparams
     return WICK_OK;
 }
 
+static wick_status describe_cohere2moe(const wk_metadata *meta, wk_hparams *hparams,
+                                       wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID, .is_mean = true};
+    if (wk_metadata_has(meta, "attention.layer_norm_rms_epsilon")) {
+        hparams->norm = WK_NORM_RMS;
+        WK_TRY(wk_hparams_read(meta, hparams));
+    }
+    WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
+    WK_TRY(describe_command_r(meta, hparams, layers));
+    const wk_window_rule windows = {.period = 4, .is_first_global = true, .is_needed = true};
+    WK_TRY(wk_family_read_windows(meta, hparams, layers, windows));
+    WK_TRY(wk_family_read_experts(meta, hparams, &experts, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        if (layers[i].attention.window == 0 && layers[i].channels == WK_CHANNELS_EXPERTS)
+            layers[i].attention.rope = WK_NO_ROPE;
+    return WICK_OK;
+}
+
 const wk_family wk_family_command_r = {
     .architecture = "command-r", .norm = WK_NORM_LAYER, .describe = describe_command_r};
 const wk_family wk_family_cohere2 = {
     .architecture = "cohere2", .norm = WK_NORM_LAYER, .describe = describe_cohere2};
+const wk_family wk_family_cohere2moe = {
+    .architecture = "cohere2moe", .norm = WK_NORM_LAYER, .describe = describe_cohere2moe};
