@@ -73,8 +73,7 @@ static wick_tensor *run_chosen(const wk_layer *layer, wick_tensor *x, wick_tenso
     wick_tensor *y;
     if (spec->is_fused) {
         wick_tensor *const both = product(layer, WK_FFN_GATE_UP_EXPS, x, ids);
-        y = wk_activate_gated(spec->activation, wick_narrow(both, 2, 0, spec->n_ff),
-                              wick_narrow(both, 2, spec->n_ff, spec->n_ff));
+        y = wk_activate_both(spec->activation, both, spec->n_ff);
     } else if (spec->is_ungated) {
         y = wk_activate(spec->activation, product(layer, WK_FFN_UP_EXPS, x, ids));
     } else {
@@ -86,12 +85,17 @@ static wick_tensor *run_chosen(const wk_layer *layer, wick_tensor *x, wick_tenso
 
 static wick_tensor *run_shared(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) {
     const wk_experts_spec *const spec = &layer->spec.experts;
-    wick_tensor *const gate =
-        spec->is_ungated ? NULL : wk_project(pass, layer, WK_FFN_GATE_SHEXP, x);
+    const bool has_gate = !spec->is_ungated && !spec->is_shared_fused;
+    wick_tensor *const gate = has_gate ? wk_project(pass, layer, WK_FFN_GATE_SHEXP, x) : NULL;
     wick_tensor *const up = wk_project(pass, layer, WK_FFN_UP_SHEXP, x);
-    wick_tensor *const inner = spec->is_ungated ? wk_activate(spec->activation, up)
-                                                : wk_activate_gated(spec->activation, gate, up);
-    wick_tensor *const y = wk_project(pass, layer, WK_FFN_DOWN_SHEXP, inner);
+    wick_tensor *y;
+    if (spec->is_shared_fused)
+        y = wk_activate_both(spec->activation, up, spec->n_ff_shared);
+    else if (spec->is_ungated)
+        y = wk_activate(spec->activation, up);
+    else
+        y = wk_activate_gated(spec->activation, gate, up);
+    y = wk_project(pass, layer, WK_FFN_DOWN_SHEXP, y);
     if (!spec->is_shared_gated) return y;
     return wick_mul(y, wick_sigmoid(wk_project(pass, layer, WK_FFN_GATE_INP_SHEXP, x)));
 }

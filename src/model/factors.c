@@ -12,6 +12,7 @@
 /* All go through wk_project, and mean the same in every family. 0: not one of them. */
 static uint32_t parts_of(const wk_model *model, const wk_weight_place *at) {
     if (at->id == 0 || !at->is_in_layer || at->is_bias) return 0;
+    const wk_layer_spec *const spec = &model->layers[at->layer].spec;
     switch ((wk_layer_weight)at->id) {
     case WK_ATTN_QKV: return WK_PART_Q | WK_PART_K | WK_PART_V;
     case WK_ATTN_Q:
@@ -32,9 +33,9 @@ static uint32_t parts_of(const wk_model *model, const wk_weight_place *at) {
     case WK_SSM_OUT: return WK_PART_OUT;
     case WK_FFN_GATE:
     case WK_FFN_GATE_SHEXP: return WK_PART_GATE;
-    case WK_FFN_UP:
-        return model->layers[at->layer].spec.mlp.is_fused ? WK_PART_GATE | WK_PART_UP : WK_PART_UP;
-    case WK_FFN_UP_SHEXP: return WK_PART_UP;
+    case WK_FFN_UP: return spec->mlp.is_fused ? WK_PART_GATE | WK_PART_UP : WK_PART_UP;
+    case WK_FFN_UP_SHEXP:
+        return spec->experts.is_shared_fused ? WK_PART_GATE | WK_PART_UP : WK_PART_UP;
     case WK_FFN_DOWN:
     case WK_FFN_DOWN_SHEXP: return WK_PART_DOWN;
     default: return 0;

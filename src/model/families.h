@@ -123,6 +123,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(arcee)                                                                                       \
     X(granite)                                                                                     \
     X(granitemoe)                                                                                  \
+    X(granite_swa)                                                                                 \
     X(minicpm)                                                                                     \
     X(minicpm3)                                                                                    \
     X(qwen)                                                                                        \

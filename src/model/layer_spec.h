@@ -178,7 +178,8 @@ typedef struct wk_experts_spec {
     bool is_routed_early;    /* the router reads what the layer begins with, without a norm */
     bool is_shared_gated;    /* the shared ones by a sigmoid of their own */
     bool is_mean;            /* of what the chosen give together and what the shared ones give */
-    bool is_fused;           /* gate and up are rows of one weight: the file decides */
+    bool is_fused;           /* gate and up are rows of one weight: the file decides, */
+    bool is_shared_fused;    /* also of the shared ones */
     bool is_ungated;         /* down(activation(up(x))), those that see every row, too */
     wk_activation activation;
 } wk_experts_spec;

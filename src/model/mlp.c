@@ -29,6 +29,10 @@ wick_tensor *wk_activate_gated(wk_activation activation, wick_tensor *gate, wick
     return NULL;
 }
 
+wick_tensor *wk_activate_both(wk_activation activation, wick_tensor *both, int64_t n) {
+    return wk_activate_gated(activation, wick_narrow(both, -1, 0, n), wick_narrow(both, -1, n, n));
+}
+
 /* Above 0 elu(x) - x is 0. */
 static wick_tensor *xielu(const wk_mlp_spec *spec, wick_tensor *x) {
     wick_tensor *const curved = wick_add(wick_affine(wick_relu_squared(x), spec->above, 0.0),
@@ -43,8 +47,7 @@ wick_tensor *wk_mlp(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) 
     wick_tensor *const up = wk_project(pass, layer, WK_FFN_UP, x);
     wick_tensor *y;
     if (spec->is_fused)
-        y = wk_activate_gated(spec->activation, wick_narrow(up, 1, 0, spec->n_ff),
-                              wick_narrow(up, 1, spec->n_ff, spec->n_ff));
+        y = wk_activate_both(spec->activation, up, spec->n_ff);
     else if (spec->is_gated)
         y = wk_activate_gated(spec->activation, gate, up);
     else if (spec->activation == WK_ACTIVATION_XIELU)

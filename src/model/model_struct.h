@@ -123,6 +123,8 @@ wick_tensor *wk_scaled(wick_tensor *x, float scale);
 wick_tensor *wk_activate(wk_activation activation, wick_tensor *x);
 /* activation(gate) * up */
 wick_tensor *wk_activate_gated(wk_activation activation, wick_tensor *gate, wick_tensor *up);
+/* The same of [.., 2 * n]: n channels of gate, then n of up. */
+wick_tensor *wk_activate_both(wk_activation activation, wick_tensor *both, int64_t n);
 /* layer_inputs.c: a pass's layer_inputs from the embedded tokens x [rows, n_embd] and their ids. */
 wick_tensor *wk_layer_inputs_make(const wk_pass *pass, wick_tensor *ids, wick_tensor *x);
 /* x [rows, n_embd] + what it and the layer's own input give. */

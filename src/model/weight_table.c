@@ -115,6 +115,7 @@ typedef enum extent {
     EXPERT_FF,
     EXPERT_GATE_UP,
     SHARED_FF,
+    SHARED_UP,
 } extent;
 
 enum { MAX_EXTENTS = 4 };
@@ -202,7 +203,8 @@ static bool experts_have(const wk_layer_spec *spec, part wanted) {
     case SEPARATE_EXPERT_GATES: return !experts->is_fused && !experts->is_ungated;
     case FUSED_EXPERTS: return experts->is_fused;
     case SHARED_EXPERTS: return experts->n_ff_shared > 0;
-    case SHARED_EXPERT_GATES: return experts->n_ff_shared > 0 && !experts->is_ungated;
+    case SHARED_EXPERT_GATES:
+        return experts->n_ff_shared > 0 && !experts->is_ungated && !experts->is_shared_fused;
     case SHARED_GATE: return experts->n_ff_shared > 0 && experts->is_shared_gated;
     default: return false;
     }
@@ -357,17 +359,26 @@ static const wick_file_tensor *find_tensor(const wk_model *model, uint32_t layer
     return wk_gguf_find_tensor(model->gguf, name_of(&at).text);
 }
 
+/* Whether the rows of weight up are those of gate, then its own. */
+static bool has_both(const wk_model *model, uint32_t layer, wk_layer_weight gate,
+                     wk_layer_weight up, uint32_t n_ff) {
+    const wick_file_tensor *const found = find_tensor(model, layer, up);
+    return found != NULL && find_tensor(model, layer, gate) == NULL &&
+           found->shape.extent[0] == 2 * (int64_t)n_ff;
+}
+
 void wk_model_find_forms(const wk_model *model, uint32_t layer, wk_layer_spec *spec) {
-    const wick_file_tensor *const up = find_tensor(model, layer, WK_FFN_UP);
     /* No file has queries with their gates in one matrix with keys and values. */
     spec->attention.is_fused =
         !spec->attention.has_output_gate && find_tensor(model, layer, WK_ATTN_QKV) != NULL;
     spec->recurrent.is_fused = find_tensor(model, layer, WK_SSM_BA) != NULL;
     spec->recurrent.is_unnormed =
         spec->has_state_space && find_tensor(model, 0, WK_SSM_NORM) == NULL; /* as in all layers */
-    spec->mlp.is_fused = spec->mlp.is_gated && up != NULL &&
-                         find_tensor(model, layer, WK_FFN_GATE) == NULL &&
-                         up->shape.extent[0] == 2 * (int64_t)spec->mlp.n_ff;
+    spec->mlp.is_fused =
+        spec->mlp.is_gated && has_both(model, layer, WK_FFN_GATE, WK_FFN_UP, spec->mlp.n_ff);
+    spec->experts.is_shared_fused =
+        !spec->experts.is_ungated &&
+        has_both(model, layer, WK_FFN_GATE_SHEXP, WK_FFN_UP_SHEXP, spec->experts.n_ff_shared);
     spec->experts.is_fused = find_tensor(model, layer, WK_FFN_GATE_UP_EXPS) != NULL;
     spec->experts.has_selection_bias = find_tensor(model, layer, WK_EXP_PROBS_BIAS) != NULL;
 }
@@ -454,6 +465,8 @@ static int64_t extent_of(const wk_model *model, const wk_weight_place *at, exten
     case EXPERT_FF: return spec->experts.n_ff;
     case EXPERT_GATE_UP: return 2 * (int64_t)spec->experts.n_ff;
     case SHARED_FF: return spec->experts.n_ff_shared;
+    case SHARED_UP:
+        return (int64_t)spec->experts.n_ff_shared * (spec->experts.is_shared_fused ? 2 : 1);
     default:
         return which >= CONV_INPUTS && which <= SSM_GATES ? recurrent_extent(spec, which)
                                                           : latent_extent(spec, which);

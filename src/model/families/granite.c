@@ -1,5 +1,6 @@
 /* model/families/granite.c: Granite 3 (IBM, 2024) and MiniCPM (Hu et al., 2024): Llama's network
- * with multipliers; MiniCPM 3 (OpenBMB, 2024) has latent attention. */
+ * with multipliers; Granite with windows (IBM, 2026) has attention sinks and may rotate some layers
+ * alone, MiniCPM 3 (OpenBMB, 2024) has latent attention. */
 #include "core/status.h"
 #include "model/families.h"
 #include "model/rope.h"
@@ -59,6 +60,24 @@ static wick_status describe_granitemoe(const wk_metadata *meta, wk_hparams *hpar
     return wk_family_read_experts(meta, hparams, &experts, layers);
 }
 
+/* With experts, or an MLP where the file counts none. */
+static wick_status describe_granite_swa(const wk_metadata *meta, wk_hparams *hparams,
+                                        wk_layer_spec *layers) {
+    static const char rotated[] = "attention.rope_pattern";
+    const wk_window_rule windows = {.period = 4, .is_first_global = true, .is_needed = true};
+    WK_TRY(describe_granitemoe(meta, hparams, layers));
+    WK_TRY(wk_family_read_windows(meta, hparams, layers, windows));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        bool has_rope = true;
+        if (wk_metadata_has(meta, rotated))
+            WK_TRY(
+                wk_metadata_bool_of_layer(meta, rotated, wk_family_layer(hparams, i), &has_rope));
+        if (!has_rope) layers[i].attention.rope = WK_NO_ROPE;
+        layers[i].attention.has_sinks = true;
+    }
+    return WICK_OK;
+}
+
 /* Of all MiniCPMs; logit_scale divides. */
 static void set_multipliers(wk_hparams *hparams, wk_layer_spec *layers) {
     hparams->embedding_scale = 12.0F;
@@ -112,6 +131,8 @@ const wk_family wk_family_granite = {
     .architecture = "granite", .norm = WK_NORM_RMS, .describe = describe_granite};
 const wk_family wk_family_granitemoe = {
     .architecture = "granitemoe", .norm = WK_NORM_RMS, .describe = describe_granitemoe};
+const wk_family wk_family_granite_swa = {
+    .architecture = "granite_swa", .norm = WK_NORM_RMS, .describe = describe_granite_swa};
 const wk_family wk_family_minicpm = {
     .architecture = "minicpm", .norm = WK_NORM_RMS, .describe = describe_minicpm};
 const wk_family wk_family_minicpm3 = {
