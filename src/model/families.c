@@ -231,7 +231,8 @@ static wick_status has_window(const wk_metadata *meta, wk_window_rule rule, wk_l
                               bool *out) {
     static const char key[] = "attention.sliding_window_pattern";
     uint32_t period = rule.period;
-    if (wk_metadata_is_bools(meta, key)) return wk_metadata_bool_of_layer(meta, key, at, out);
+    if (wk_metadata_is_array(meta, key) || (period == 0 && rule.is_needed))
+        return wk_metadata_bool_of_layer(meta, key, at, out);
     WK_TRY(wk_metadata_u32(meta, key, (wk_u32_rule){0, UINT32_MAX, &rule.period}, &period));
     *out = period == 0 || at.layer % period != (rule.is_first_global ? 0 : period - 1);
     return WICK_OK;

@@ -98,8 +98,9 @@ wick_status wk_family_read_cap(const wk_metadata *meta, const char *suffix, doub
 typedef struct wk_window_rule {
     uint32_t period;
     bool is_first_global;
-    bool is_needed;  /* attention.sliding_window must be there; else, where it is missing: */
-    uint32_t window; /* 0: none, as there */
+    /* attention.sliding_window must be there, without a period the pattern, too; */
+    bool is_needed;
+    uint32_t window; /* else, where it is missing; 0: none, as there */
 } wk_window_rule;
 wick_status wk_family_read_windows(const wk_metadata *meta, const wk_hparams *hparams,
                                    wk_layer_spec *layers, wk_window_rule rule);
@@ -149,6 +150,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(glm4moe)                                                                                     \
     X(afmoe)                                                                                       \
     X(smallthinker)                                                                                \
+    X(mimo2)                                                                                       \
     X(dbrx)                                                                                        \
     X(gemma)                                                                                       \
     X(gemma2)                                                                                      \

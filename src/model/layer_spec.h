@@ -100,6 +100,7 @@ typedef struct wk_attention_spec {
     wk_qk_norm qk_norm;
     bool is_normed_after_rope;
     float clamp;              /* c > 0: q, k and v are kept within [-c, c] as they are projected */
+    float value_scale;        /* s > 0: the output is multiplied by it */
     bool has_v_norm;          /* RMSNorm of each head of v, without a weight */
     bool has_output_gate;     /* q has a gate after each head: its sigmoid times the output */
     bool has_gate_weight;     /* such a gate has a weight of its own */

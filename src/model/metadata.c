@@ -136,17 +136,22 @@ wick_status wk_metadata_u32_of_layer(const wk_metadata *meta, const char *suffix
     return check_u32(meta, value, rule, array_element(value, at.layer), out);
 }
 
-bool wk_metadata_is_bools(const wk_metadata *meta, const char *suffix) {
+bool wk_metadata_is_array(const wk_metadata *meta, const char *suffix) {
     const wick_value *const value = find(meta, suffix);
-    return value != NULL && value->type == WICK_VALUE_ARRAY &&
-           value->array.element_type == WICK_VALUE_BOOL;
+    return value != NULL && value->type == WICK_VALUE_ARRAY;
 }
 
 wick_status wk_metadata_bool_of_layer(const wk_metadata *meta, const char *suffix,
                                       wk_layer_index at, bool *out) {
     const wick_value *const value = find(meta, suffix);
     if (value == NULL) return refuse_missing(meta, suffix);
-    if (!wk_metadata_is_bools(meta, suffix)) return refuse_type(meta, value, "an array of bools");
+    if (value->type != WICK_VALUE_ARRAY) return refuse_type(meta, value, "an array of bools");
+    if (value->array.element_type != WICK_VALUE_BOOL) {
+        uint32_t number;
+        WK_TRY(wk_metadata_u32_of_layer(meta, suffix, (wk_u32_rule){0, 1, NULL}, at, &number));
+        *out = number == 1;
+        return WICK_OK;
+    }
     WK_TRY(check_array(meta, value, at));
     *out = ((const bool *)value->array.values)[at.layer];
     return WICK_OK;

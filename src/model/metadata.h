@@ -37,8 +37,9 @@ typedef struct wk_layer_index {
 } wk_layer_index;
 wick_status wk_metadata_u32_of_layer(const wk_metadata *meta, const char *suffix, wk_u32_rule rule,
                                      wk_layer_index at, uint32_t *out);
-/* Whether the key holds an array of bools; the one of a layer: n_layers of them there must be. */
-bool wk_metadata_is_bools(const wk_metadata *meta, const char *suffix);
+/* Whether the key holds an array; a layer's bool in one: n_layers of them there must be, or numbers
+ * that are 0 or 1. */
+bool wk_metadata_is_array(const wk_metadata *meta, const char *suffix);
 wick_status wk_metadata_bool_of_layer(const wk_metadata *meta, const char *suffix,
                                       wk_layer_index at, bool *out);
 /* fallback where the key is missing. */

@@ -93,6 +93,7 @@ wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t index, wick_tensor
         y = wick_mul(y, wick_sigmoid(wick_narrow(heads, 2, spec->head_dim, spec->head_dim_v)));
     const int64_t n_values = (int64_t)spec->n_heads_q * spec->head_dim_v;
     y = wick_reshape(y, WICK_SHAPE(-1, n_values));
+    if (spec->value_scale > 0.0F) y = wk_scaled(y, spec->value_scale);
     if (spec->has_gate_weight)
         y = wick_mul(y, wick_sigmoid(wk_project(pass, layer, WK_ATTN_GATE, x)));
     y = wk_norm_at(pass, layer, WK_MIXER_INNER, y);

@@ -1,8 +1,8 @@
 /* model/families/mixtures.c: mixtures of experts whose attention is Llama's or Qwen3's: DeepSeek
  * MoE (Dai et al., 2024), Ling 1 and 2 (Inclusion AI, 2025), ERNIE 4.5 (Baidu, 2025), OLMoE
  * (Muennighoff et al., 2024), dots.llm1 (Xiaohongshu, 2025), Hunyuan A13B (Tencent, 2025), GLM-4.5
- * (Zhipu AI, 2025), DBRX (Databricks, 2024), Trinity (Arcee AI, 2025) and SmallThinker (Song et
- * al., 2025). */
+ * (Zhipu AI, 2025), DBRX (Databricks, 2024), Trinity (Arcee AI, 2025), SmallThinker (Song et
+ * al., 2025) and MiMo V2 (Xiaomi, 2025). */
 #include "core/status.h"
 #include "model/families.h"
 
@@ -121,6 +121,29 @@ static wick_status describe_smallthinker(const wk_metadata *meta, wk_hparams *hp
     return wk_family_read_experts(meta, hparams, &experts, layers);
 }
 
+/* Layers with a window, and those without, may have sinks; those without a router have an MLP. */
+static wick_status describe_mimo2(const wk_metadata *meta, wk_hparams *hparams,
+                                  wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID, .is_normalized = true};
+    bool has_sinks[2] = {false, false}; /* without a window, with one */
+    WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    WK_TRY(wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.is_needed = true}));
+    WK_TRY(wk_family_add_window_rope(meta, hparams, layers, 10000.0));
+    WK_TRY(wk_family_read_experts(meta, hparams, &experts, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        has_sinks[layers[i].attention.window > 0] |=
+            wk_metadata_layer_has(meta, i, "attn_sinks.weight");
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        wk_attention_spec *const attention = &layers[i].attention;
+        attention->has_sinks = has_sinks[attention->window > 0];
+        WK_TRY(wk_family_read_cap(meta, "attention.value_scale", 0.0, &attention->value_scale));
+        if (!wk_metadata_layer_has(meta, i, "ffn_gate_inp.weight"))
+            layers[i].channels = WK_CHANNELS_MLP;
+    }
+    return WICK_OK;
+}
+
 const wk_family wk_family_deepseek = {
     .architecture = "deepseek", .norm = WK_NORM_RMS, .describe = describe_deepseek};
 const wk_family wk_family_bailingmoe = {
@@ -143,3 +166,5 @@ const wk_family wk_family_afmoe = {
     .architecture = "afmoe", .norm = WK_NORM_RMS, .describe = describe_trinity};
 const wk_family wk_family_smallthinker = {
     .architecture = "smallthinker", .norm = WK_NORM_RMS, .describe = describe_smallthinker};
+const wk_family wk_family_mimo2 = {
+    .architecture = "mimo2", .norm = WK_NORM_RMS, .describe = describe_mimo2};
