@@ -489,6 +489,50 @@ static void yarn_of_mistral3(void **state) {
     }
 }
 
+/* Families whose files always say which layers have windows, and how large these are. */
+static void needed_windows(void **state) {
+    (void)state;
+    static const char *const names[] = {"cohere2moe", "granite_swa", "mimo2"};
+    for (size_t i = 0; i < WK_COUNT(names); i++) {
+        small_model small = small_model_of(names[i]);
+        expect_refused(&small, "attention.sliding_window'");
+        set_u32(&small, names[i], "attention.sliding_window", 48);
+        if (strcmp(names[i], "mimo2") == 0) {
+            expect_refused(&small, "mimo2.attention.sliding_window_pattern");
+            continue;
+        }
+        description found;
+        describe_well(&small, &found);
+        assert_int_equal(found.layers[0].attention.window, 0);
+        assert_int_equal(found.layers[1].attention.window, 48);
+        drop(&found);
+    }
+}
+
+/* Values as wide as the share of the model's channels that a head has, where no key says it. */
+static void latent_of_minicpm3(void **state) {
+    (void)state;
+    static const char *const keys[] = {"attention.q_lora_rank", "attention.kv_lora_rank",
+                                       "rope.dimension_count"};
+    description found;
+    small_model small = small_model_of("minicpm3");
+    set_u32(&small, "minicpm3", "attention.key_length", 6);
+    small_remove(&small, "minicpm3.rope.dimension_count");
+    for (size_t i = 0; i < WK_COUNT(keys); i++) {
+        expect_refused(&small, keys[i]);
+        set_u32(&small, "minicpm3", keys[i], 4);
+    }
+    describe_well(&small, &found);
+    const wk_latent_spec *const latent = &found.layers[0].latent;
+    const wk_attention_spec *const attention = &found.layers[0].attention;
+    assert_true(latent->is_expanded && latent->n_plain == 2 && latent->n_rotated == 4);
+    assert_int_equal(attention->n_heads_kv, attention->n_heads_q);
+    assert_int_equal(attention->head_dim_v * attention->n_heads_q, SMALL_EMBD);
+    drop(&found);
+    set_u32(&small, "minicpm3", "rope.dimension_count", 6);
+    expect_refused(&small, "rope.dimension_count");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(first_gemma2_files, begin, end),
@@ -511,6 +555,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(end_of_mistral4, begin, end),
         cmocka_unit_test_setup_teardown(numbers_of_apertus, begin, end),
         cmocka_unit_test_setup_teardown(yarn_of_mistral3, begin, end),
+        cmocka_unit_test_setup_teardown(needed_windows, begin, end),
+        cmocka_unit_test_setup_teardown(latent_of_minicpm3, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
