@@ -21,18 +21,11 @@ static void require(bool is_true) {
     if (!is_true) abort();
 }
 
-static const char *const architectures[] = {
-    "llama",          "internlm2",  "baichuan",   "smollm3",       "arcee",      "qwen",
-    "qwen2",          "qwen3",      "seed_oss",   "openelm",       "exaone",     "exaone4",
-    "hunyuan-dense",  "gemma",      "gemma2",     "gemma3",        "gemma4",     "phi2",
-    "phi3",           "gpt2",       "starcoder",  "codeshell",     "nemotron",   "bloom",
-    "refact",         "orion",      "gptneox",    "mpt",           "falcon",     "glm4",
-    "chatglm",        "granite",    "granitemoe", "granitehybrid", "minicpm",    "command-r",
-    "cohere2",        "olmo2",      "stablelm",   "starcoder2",    "deepseek2",  "deepseek",
-    "olmoe",          "dots1",      "glm4moe",    "qwen2moe",      "qwen3moe",   "qwen3next",
-    "qwen35",         "qwen35moe",  "llama4",     "lfm2",          "mamba",      "mamba2",
-    "nemotron_h",     "minimax-m2", "gpt-oss",    "bert",          "nomic-bert", "modern-bert",
-    "gemma-embedding"};
+static const wk_family *const families[] = {
+#define WK_FAMILY_ADDRESS(name) &wk_family_##name,
+    WK_FAMILIES(WK_FAMILY_ADDRESS)
+#undef WK_FAMILY_ADDRESS
+};
 
 /* --- Metadata --- */
 
@@ -69,6 +62,10 @@ static const struct {
     {"attention.clamp_kqv", '-', 1},
     {"attention.max_alibi_bias", '-', 8},
     {"attention.scale", '-', 1},
+    {"attention.value_scale", '-', 2},
+    {"attention.rope_pattern", '-', 1},
+    {"attention.temperature_length", '-', 8},
+    {"attention.temperature_scale", '-', 0.1},
     {"attention.recurrent_layers", '-', 1},
     {"attn_logit_softcapping", '-', 30},
     {"final_logit_softcapping", '-', 30},
@@ -86,7 +83,9 @@ static const struct {
     {"expert_group_used_count", '-', 1},
     {"expert_weights_norm", '-', 1},
     {"expert_weights_scale", '-', 2},
+    {"hidden_activation", '-', 1},
     {"leading_dense_block_count", '-', 1},
+    {"moe_every_n_layers", '-', 2},
     {"interleave_moe_layer_step", '-', 1},
     {"full_attention_interval", '-', 2},
     {"nextn_predict_layers", '-', 1},
@@ -99,6 +98,8 @@ static const struct {
     {"rope.scaling.finetuned", '-', 1},
     {"rope.scaling.original_context_length", '-', 16},
     {"rope.scaling.type", '-', 1},
+    {"rope.scaling.yarn_attn_factor", '-', 1},
+    {"rope.scaling.yarn_ext_factor", '-', 1},
     {"rope.scaling.yarn_beta_fast", '-', 32},
     {"rope.scaling.yarn_beta_slow", '-', 1},
     {"rope.scaling.yarn_log_multiplier", '-', 0.1},
@@ -111,6 +112,9 @@ static const struct {
     {"ssm.time_step_rank", 'u', 4},
     {"use_parallel_residual", '-', 1},
     {"vocab_size", '-', VOCAB},
+    {"xielu.alpha_n", '-', 0.8},
+    {"xielu.alpha_p", '-', 0.8},
+    {"xielu.beta", '-', 0.5},
 };
 
 typedef struct metadata {
@@ -386,7 +390,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2 || size > 64) return 0;
     const wick_device_desc on = {.backend = WICK_BACKEND_CPU, .n_threads = 1};
     if (device == NULL) require(wick_device_open(&on, &device, NULL) == WICK_OK);
-    const char *const architecture = architectures[data[0] % WK_COUNT(architectures)];
+    const char *const architecture = families[data[0] % WK_COUNT(families)]->architecture;
     make_metadata(&meta, architecture, data + 2, (size - 2) / 3);
     fit(&all, &meta, architecture, data[1]);
     const size_t n = write_file(&meta, &all, file);
