@@ -145,6 +145,24 @@ static wick_status compute(wick_device *device, outcome *out, wick_error *error)
     return status;
 }
 
+/* Operations that make tables on the host: of more than 256 weights, and of roots of unity. */
+static wick_status compute_tables(wick_device *device, outcome *out, wick_error *error) {
+    static const float numbers[4] = {1, -2, 3, 0.5F};
+    const int64_t size = 300;
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const x =
+        wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(1, 4), numbers, sizeof numbers);
+    wick_tensor *const wide = wick_resize(x, 1, &size, WICK_RESIZE_CUBIC, false);
+    wick_tensor *const waves =
+        wick_dft(wick_reshape(wide, WICK_SHAPE(10, 30, 1)), 1, 0, false, true);
+    wick_tensor *const sums = wick_sum(waves, 1, (const int[]){0}, false);
+    out->n = 32;
+    const wick_status status =
+        keep(device, wick_read(sums, out->words, 32 * sizeof *out->words), error);
+    wick_scope_end(scope);
+    return status;
+}
+
 /* --- Failing --- */
 
 static wick_backend backend = WICK_BACKEND_CPU;
@@ -234,6 +252,7 @@ static void test_tensors(void **state) {
     (void)state;
     fail_everywhere(compute, 1, true);
     fail_everywhere(compute, 2, true);
+    fail_everywhere(compute_tables, 1, true);
 }
 
 static void test_null_device(void **state) {
