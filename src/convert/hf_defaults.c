@@ -42,6 +42,7 @@ static const row rows[] = {
     {"gemma2", "attn_logit_softcapping", "50.0"},
     {"gemma2", "final_logit_softcapping", "30.0"},
     {"gemma2|gemma3_text", "query_pre_attn_scalar", "256"},
+    {"olmo", "layer_norm_eps", "1e-05"}, /* a constant there */
     {"qwen2_moe|qwen3_moe", "norm_topk_prob", "false"},
     {"qwen2_moe", "shared_expert_intermediate_size", "5632"},
     {"granite", "attention_multiplier", "1.0"},

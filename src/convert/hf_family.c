@@ -161,6 +161,10 @@ static const wk_hf_number cohere_numbers[] = {
     {"logit_scale", ".logit_scale", WK_HF_F32, false},
     {.config = NULL},
 };
+static const wk_hf_number olmo_numbers[] = {
+    {"clip_qkv", ".attention.clamp_kqv", WK_HF_F32, true},
+    {.config = NULL},
+};
 static const wk_hf_number parallel_numbers[] = {
     {"use_parallel_residual", ".use_parallel_residual", WK_HF_BOOL, true},
     {.config = NULL},
@@ -234,6 +238,7 @@ static const wk_hf_family families[] = {
     {"gemma3_text", "gemma3", GEMMA | TWO_ROPES, normed_rules, gemma3_numbers, NULL},
     {"phi", "phi2", LAYER_GELU | WK_HF_ROPE_DIMENSION, NULL, NULL, NULL},
     {"phi3", "phi3", WK_HF_ROPE_DIMENSION, NULL, windowed_numbers, phi3_fixed},
+    {"olmo", "olmo", WK_HF_LAYER_NORM | WK_HF_PERMUTED_HEADS, NULL, olmo_numbers, NULL},
     {"olmo2", "olmo2", 0, normed_rules, NULL, NULL},
     {"olmo3", "olmo2", TWO_ROPES, normed_rules, windowed_numbers, NULL},
     {"cohere", "command-r", WK_HF_LAYER_NORM, NULL, cohere_numbers, NULL},

@@ -74,6 +74,8 @@ CONFIGS = [
                                      "interpolate_factor": 1, "lm_head_bias": False,
                                      "mlp_bias": False, "hidden_act": "silu",
                                      "partial_rotary_factor": 1.0, "pad_token_id": 0}),
+    ("olmo", "OLMo 7B 0724", {**ROTARY, "hidden_act": "silu", "pad_token_id": 1,
+                              "pretraining_tp": 1}),
     ("olmo2", "OLMo 2", {**ROTARY, "hidden_act": "silu", "pad_token_id": 0}),
     ("command-r", "Command R+", {**ROTARY, "hidden_act": "silu", "use_qk_norm": False}),
     ("glm4", "GLM-4 0414", {**ROTARY, "hidden_act": "silu", "eos_token_id": [1, 2, 3]}),

@@ -6,6 +6,8 @@ import re
 import struct
 from pathlib import Path
 
+from command import DATA
+
 SHARED = os.environ.get("WICK_SHARED_DATA")
 
 DECODER = {
@@ -115,6 +117,7 @@ FIXTURES = [
     ("phi3-longrope", "phi3", "model.layers.", {**DECODER, "ffn_up": "mlp.gate_up_proj"},
      {"attention.sliding_window": "sliding_window",
       "rope.scaling.original_context_length": "original_max_position_embeddings"}, None),
+    ("olmo", "olmo", "model.layers.", DECODER, {"attention.clamp_kqv": "clip_qkv"}, None),
     ("olmo2", "olmo2", "model.layers.", NORMED, {}, None),
     ("olmo3", "olmo3", "model.layers.", NORMED,
      {"attention.sliding_window": "sliding_window", "attention.sliding_window_pattern": "pattern"},
@@ -205,6 +208,12 @@ class Gguf:
         return [self.value(kind) for _ in range(count)]
 
 
+def fixture_path(name, kind="gguf"):
+    """Of the shared fixtures, or of those in tests/data."""
+    own = DATA / f"families/{name}.{kind}"
+    return own if own.exists() else Path(f"{SHARED}/families/{name}.{kind}")
+
+
 def checkpoint_name(name, layers, names):
     match = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)", name)
     layer, stem, end = match.groups()
@@ -273,7 +282,8 @@ def in_checkpoint(gguf, kind, name, data, shape):
     value = lambda key: gguf.values[f"{gguf.values['general.architecture']}.attention.{key}"]
     stem = name.split(".")[-2]
     heads = {"attn_q": "head_count", "attn_k": "head_count_kv"}.get(stem)
-    if heads and kind in ("llama", "mistral", "mixtral", "smollm3", "granite"):
+    if heads and kind in ("llama", "mistral", "mixtral", "smollm3", "granite",
+                          "olmo"):
         return halves_apart(data, shape[0], value(heads)), shape
     if stem == "attn_qkv" and kind in ("gpt_neox", "falcon"):
         n_q = value("head_count")
@@ -336,7 +346,7 @@ def config_of(gguf, kind, keys, edit):
 
 def take_apart(fixture, folder, n_files=1):
     file, kind, layers, names, keys, edit = fixture
-    gguf = Gguf(f"{SHARED}/families/{file}.gguf")
+    gguf = Gguf(fixture_path(file))
     config = config_of(gguf, kind, keys, edit)
     tensors = checkpoint_of(gguf, kind, layers, names)
     folder.mkdir()

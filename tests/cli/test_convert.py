@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 from command import equal, fails, main, succeeds
-from hf_folder import (FIXTURES, SHARED, UNWRITTEN, Gguf, change, checkpoint_of, take_apart,
-                       write_safetensors)
+from hf_folder import (FIXTURES, SHARED, UNWRITTEN, Gguf, change, checkpoint_of, fixture_path,
+                       take_apart, write_safetensors)
 
 
 def is_near(a, b):
@@ -29,9 +29,9 @@ def check_tensors(fixture, got, expected):
 
 def check_logits(fixture, folder):
     """The weights of the fixture and of the file made of it: the same bits."""
-    tokens = Path(f"{SHARED}/families/{fixture}.tokens").read_text().strip()
+    tokens = fixture_path(fixture, "tokens").read_text().strip()
     rows = []
-    for model in (f"{SHARED}/families/{fixture}.gguf", f"{folder}/out.gguf"):
+    for model in (fixture_path(fixture), f"{folder}/out.gguf"):
         out = Path(folder) / f"logits-{len(rows)}.npy"
         succeeds("logits", model, "--backend", "cpu", "--math", "exact", "--tokens", tokens,
                  "--out", out)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from command import fails, main, succeeds
 from hf_configs import CONFIGS
-from hf_folder import FIXTURES, SHARED, Gguf, change, take_apart
+from hf_folder import FIXTURES, SHARED, Gguf, change, fixture_path, take_apart
 
 YARN = {"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 8}
 LONGROPE = {"type": "longrope", "original_max_position_embeddings": 32, "long_factor": [2.0] * 8,
@@ -195,6 +195,7 @@ def test_absent_settings():
         ("gemma3", "query_pre_attn_scalar", {"attention.scale": 0.0625}),
         ("gemma2", "attn_logit_softcapping", {"attn_logit_softcapping": 50.0}),
         ("gemma2", "final_logit_softcapping", {"final_logit_softcapping": 30.0}),
+        ("olmo", "layer_norm_eps", {"attention.layer_norm_epsilon": 9.999999747378752e-06}),
         ("granite", "residual_multiplier", {"residual_scale": 1.0}),
         ("command-r", "logit_scale", {"logit_scale": 0.0625}),
         ("phi3-longrope", "original_max_position_embeddings", {scaling: 4096}),
@@ -224,7 +225,7 @@ def test_computed_settings():
              ("gemma3", {"sliding_window_pattern": 2}), ("mistral", {"sliding_window": 2}),
              ("starcoder2", {"sliding_window": 2}), ("qwen2", {"partial_rotary_factor": 0.5})]
     for fixture, settings in cases:
-        tokens = Path(f"{SHARED}/families/{fixture}.tokens").read_text().strip()
+        tokens = fixture_path(fixture, "tokens").read_text().strip()
         with tempfile.TemporaryDirectory() as top:
             folder = taken_apart(fixture, top)
             rows = []
