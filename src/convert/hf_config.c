@@ -7,6 +7,8 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Reading ---- */
@@ -125,6 +127,52 @@ static wick_status add_real(wk_json *config, const wk_hf_number *number, wk_valu
     return WICK_OK;
 }
 
+static wick_status add_product(wk_json *config, const wk_hf_number *number, wk_value_list *values,
+                               wick_error *err) {
+    const size_t n = strcspn(number->config, "*");
+    char first[64];
+    uint32_t a = 0, b = 0;
+    snprintf(first, sizeof first, "%.*s", (int)n, number->config);
+    WK_TRY(wk_hf_read_u32(config, first, &a, err));
+    WK_TRY(wk_hf_read_u32(config, number->config + n + 1, &b, err));
+    if (b > 0 && a > UINT32_MAX / b) return fail_number(err, first, "too large");
+    wk_value_list_u32(values, number->gguf, a * b);
+    return WICK_OK;
+}
+
+/* A number where there is no list. */
+static wick_status add_leading(wk_json *config, const wk_hf_number *number, wk_value_list *values,
+                               wick_error *err) {
+    char key[64];
+    const char *const others = split_key(number->config, key);
+    const wk_json *const list = wk_hf_get(config, key);
+    uint32_t n = 0, i = 0;
+    if (list == NULL || list->kind != WK_JSON_ARRAY) {
+        WK_TRY(wk_hf_read_u32(config, others, &n, err));
+    } else {
+        (void)wk_hf_find(config, others); /* the list counts */
+        for (const wk_json *item = list->child; item != NULL; item = item->next, i++) {
+            if (n == i && wk_str_is(item->string, "dense"))
+                n++;
+            else if (!wk_str_is(item->string, "sparse"))
+                return fail_number(err, key, "not \"dense\", then \"sparse\"");
+        }
+    }
+    wk_value_list_u32(values, number->gguf, n);
+    return WICK_OK;
+}
+
+static wick_status add_true(const wk_json *item, const wk_hf_number *number, wk_value_list *values,
+                            wick_error *err) {
+    if (item == NULL || item->kind != WK_JSON_BOOL || !item->boolean)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "config.json: '%s' is not true, which cannot be"
+                       " converted yet",
+                       number->config);
+    if (number->gguf != NULL) wk_value_list_bool(values, number->gguf, true);
+    return WICK_OK;
+}
+
 static wick_status add_number(wk_json *config, const wk_hf_number *number, wk_value_list *values,
                               wick_error *err) {
     const wk_json *const item = wk_hf_find(config, number->config);
@@ -140,6 +188,12 @@ static wick_status add_number(wk_json *config, const wk_hf_number *number, wk_va
     case WK_HF_F32:
     case WK_HF_CAP:
     case WK_HF_INVERSE_ROOT: return add_real(config, number, values, err);
+    case WK_HF_PRODUCT: return add_product(config, number, values, err);
+    case WK_HF_LEADING: return add_leading(config, number, values, err);
+    case WK_HF_TRUE: return add_true(item, number, values, err);
+    case WK_HF_CONSTANT:
+        wk_value_list_u32(values, number->gguf, (uint32_t)strtoul(number->config, NULL, 10));
+        return WICK_OK;
     case WK_HF_BOOL: break;
     }
     if (item == NULL || item->kind != WK_JSON_BOOL)
@@ -196,7 +250,8 @@ static wick_status add_sizes(const wk_hf_family *family, wk_json *config, wk_val
 static wick_status add_windows(wk_json *config, wk_value_list *values, wick_error *err) {
     static const char key[] = ".attention.sliding_window_pattern";
     static const wk_hf_number period[] = {
-        {"sliding_window_pattern|_sliding_window_pattern", key, WK_HF_U32, true},
+        {"sliding_window_pattern|_sliding_window_pattern|global_attn_every_n_layers", key,
+         WK_HF_U32, true},
         {.config = NULL},
     };
     const wk_json *const types = wk_hf_find(config, "layer_types");

@@ -22,11 +22,11 @@ typedef struct row {
 #define POSITIONS "max_position_embeddings|n_positions"
 
 static const row rows[] = {
-    {"qwen3|glm4", "head_dim", "128"},
+    {"qwen3|glm4|afmoe|ministral3", "head_dim", "128"},
     {"gemma|gemma2|gemma3_text", "head_dim", "256"},
-    {"qwen2|qwen3|stablelm", KV_HEADS, "32"},
+    {"qwen2|qwen3|stablelm|exaone4|exaone_moe", KV_HEADS, "32"},
     {"gemma|qwen2_moe", KV_HEADS, "16"},
-    {"mistral|mixtral", KV_HEADS, "8"},
+    {"mistral|mixtral|ministral3", KV_HEADS, "8"},
     {"smollm3|gemma2|gemma3_text|qwen3_moe", KV_HEADS, "4"},
     {"glm4|starcoder2", KV_HEADS, "2"},
     {"falcon", "multi_query", "true"},
@@ -38,11 +38,20 @@ static const row rows[] = {
     {"phi3", "original_max_position_embeddings", "4096"},
     {"gpt2", POSITIONS, "1024"},
     {"gpt_neox|falcon", POSITIONS, "2048"},
-    {"mistral|gemma2|gemma3_text|olmo3", WINDOW, "4096"},
+    {"mistral|gemma2|gemma3_text|olmo3|exaone4|exaone_moe", WINDOW, "4096"},
     {"gemma2", "attn_logit_softcapping", "50.0"},
     {"gemma2", "final_logit_softcapping", "30.0"},
     {"gemma2|gemma3_text", "query_pre_attn_scalar", "256"},
     {"olmo", "layer_norm_eps", "1e-05"}, /* a constant there */
+    {"afmoe", WINDOW, "1024"},
+    {"afmoe", "num_dense_layers", "1"},
+    {"afmoe", "num_shared_experts", "2"},
+    {"afmoe", "route_scale", "1.0"},
+    {"afmoe", "route_norm", "true"}, /* what else it says is not looked at there */
+    {"exaone_moe", "first_k_dense_replace|first_last_k_dense_replace|mlp_layer_types", "1"},
+    {"exaone_moe", "num_shared_experts", "1"},
+    {"exaone_moe", "routed_scaling_factor", "2.5"},
+    {"exaone_moe", "norm_topk_prob", "true"},
     {"qwen2_moe|qwen3_moe", "norm_topk_prob", "false"},
     {"qwen2_moe", "shared_expert_intermediate_size", "5632"},
     {"granite", "attention_multiplier", "1.0"},

@@ -45,6 +45,9 @@ static const wk_hf_rule decoder_rules[] = {
     {"layers.%.mlp.shared_expert.up_proj", "blk.%.ffn_up_shexp"},
     {"layers.%.mlp.shared_expert.down_proj", "blk.%.ffn_down_shexp"},
     {"layers.%.mlp.shared_expert_gate", "blk.%.ffn_gate_inp_shexp"},
+    {"layers.%.mlp.shared_experts.gate_proj", "blk.%.ffn_gate_shexp"},
+    {"layers.%.mlp.shared_experts.up_proj", "blk.%.ffn_up_shexp"},
+    {"layers.%.mlp.shared_experts.down_proj", "blk.%.ffn_down_shexp"},
     {"layers.%.block_sparse_moe.gate", "blk.%.ffn_gate_inp"},
     {"layers.%.block_sparse_moe.experts.#.w1", "blk.%.ffn_gate_exps"},
     {"layers.%.block_sparse_moe.experts.#.w3", "blk.%.ffn_up_exps"},
@@ -61,6 +64,20 @@ static const wk_hf_rule normed_rules[] = {
 static const wk_hf_rule glm4_rules[] = {
     {"layers.%.post_self_attn_layernorm", "blk.%.post_attention_norm"},
     {"layers.%.post_mlp_layernorm", "blk.%.post_ffw_norm"},
+    {NULL, NULL},
+};
+static const wk_hf_rule exaone_moe_rules[] = {
+    {"layers.%.mlp.e_score_correction_bias$", "blk.%.exp_probs_b.bias"},
+    {"layers.%.mlp.gate.e_score_correction_bias$", "blk.%.exp_probs_b.bias"},
+    {NULL, NULL},
+};
+static const wk_hf_rule afmoe_rules[] = {
+    {"layers.%.post_attention_layernorm", "blk.%.post_attention_norm"},
+    {"layers.%.pre_mlp_layernorm", "blk.%.ffn_norm"},
+    {"layers.%.post_mlp_layernorm", "blk.%.post_ffw_norm"},
+    {"layers.%.self_attn.gate_proj", "blk.%.attn_gate"},
+    {"layers.%.mlp.router.gate", "blk.%.ffn_gate_inp"},
+    {"layers.%.mlp.expert_bias$", "blk.%.exp_probs_b.bias"},
     {NULL, NULL},
 };
 static const wk_hf_rule gpt2_rules[] = {
@@ -137,6 +154,36 @@ static const wk_hf_number qwen_moe_numbers[] = {
     {"norm_topk_prob", ".expert_weights_norm", WK_HF_BOOL, true},
     {.config = NULL},
 };
+static const wk_hf_number exaone_moe_numbers[] = {
+    {"num_experts", ".expert_count", WK_HF_U32, false},
+    {"num_experts_per_tok", ".expert_used_count", WK_HF_U32, false},
+    {"num_shared_experts", ".expert_shared_count", WK_HF_U32, false},
+    {"moe_intermediate_size", ".expert_feed_forward_length", WK_HF_U32, false},
+    {"moe_intermediate_size*num_shared_experts", ".expert_shared_feed_forward_length",
+     WK_HF_PRODUCT, false},
+    {"2", ".expert_gating_func", WK_HF_CONSTANT, false},
+    {"routed_scaling_factor", ".expert_weights_scale", WK_HF_F32, false},
+    {"norm_topk_prob", ".expert_weights_norm", WK_HF_BOOL, false},
+    {"n_group", ".expert_group_count", WK_HF_U32, true},
+    {"topk_group", ".expert_group_used_count", WK_HF_U32, true},
+    {"mlp_layer_types|first_k_dense_replace|first_last_k_dense_replace",
+     ".leading_dense_block_count", WK_HF_LEADING, false},
+    {"sliding_window", ".attention.sliding_window", WK_HF_U32, true},
+    {.config = NULL},
+};
+static const wk_hf_number afmoe_numbers[] = {
+    {"num_experts", ".expert_count", WK_HF_U32, false},
+    {"num_experts_per_tok", ".expert_used_count", WK_HF_U32, false},
+    {"num_shared_experts", ".expert_shared_count", WK_HF_U32, false},
+    {"moe_intermediate_size", ".expert_feed_forward_length", WK_HF_U32, false},
+    {"2", ".expert_gating_func", WK_HF_CONSTANT, false},
+    {"route_scale", ".expert_weights_scale", WK_HF_F32, false},
+    {"route_norm", ".expert_weights_norm", WK_HF_TRUE, false},
+    {"mup_enabled", NULL, WK_HF_TRUE, false}, /* the embedding is multiplied */
+    {"num_dense_layers", ".leading_dense_block_count", WK_HF_U32, false},
+    {"sliding_window", ".attention.sliding_window", WK_HF_U32, false},
+    {.config = NULL},
+};
 static const wk_hf_number gemma2_numbers[] = {
     {"attn_logit_softcapping", ".attn_logit_softcapping", WK_HF_CAP, true},
     {"final_logit_softcapping", ".final_logit_softcapping", WK_HF_CAP, true},
@@ -179,6 +226,23 @@ static const wk_hf_fixed qwen_fixed[] = {
     {"mlp_only_layers", "[]"},
     {.keys = NULL},
 };
+/* Layers that guess further tokens are left out. */
+static const wk_hf_fixed exaone_moe_fixed[] = {
+    {"num_nextn_predict_layers|mtp_*|is_moe_layer", NULL},
+    {"scoring_func", "sigmoid"},
+    {"topk_method", "noaux_tc"},
+    {.keys = NULL},
+};
+static const wk_hf_fixed afmoe_fixed[] = {
+    {"score_func", "sigmoid"},
+    {"n_group|topk_group|num_expert_groups|num_limited_groups", "1"},
+    {"load_balance_coeff|use_grouped_mm", NULL},
+    {.keys = NULL},
+};
+static const wk_hf_fixed ministral3_fixed[] = {
+    {"rope_parameters.max_position_embeddings", NULL},
+    {.keys = NULL},
+};
 static const wk_hf_fixed gpt2_fixed[] = {
     {"n_ctx", NULL},                            /* is n_positions */
     {"n_special|predict_special_tokens", NULL}, /* of OpenAI's first GPT */
@@ -217,6 +281,8 @@ enum {
     LAYER_GELU_ERF = WK_HF_LAYER_NORM | WK_HF_GELU_ERF,
     GEMMA = WK_HF_GELU | WK_HF_NORMS_FROM_ZERO,
     TWO_ROPES = WK_HF_WINDOWS | WK_HF_WINDOW_ROPE,
+    EXAONE = WK_HF_WINDOWS | WK_HF_ROPE_DIMENSION,
+    MINISTRAL3 = WK_HF_PERMUTED_HEADS | WK_HF_WARM_QUERIES,
     SMOLLM3 = WK_HF_PERMUTED_HEADS | WK_HF_FOURTH_UNROTATED,
     GPT2 = LAYER_GELU | WK_HF_TRANSPOSED | WK_HF_LEARNED_POSITIONS,
     BERT = LAYER_GELU_ERF | WK_HF_ENCODER | WK_HF_LEARNED_POSITIONS,
@@ -227,6 +293,7 @@ static const wk_hf_family families[] = {
     {"llama", "llama", WK_HF_PERMUTED_HEADS, NULL, NULL, NULL},
     {"mistral", "llama", WK_HF_PERMUTED_HEADS, NULL, windowed_numbers, NULL},
     {"mixtral", "llama", WK_HF_PERMUTED_HEADS, NULL, mixtral_numbers, NULL},
+    {"ministral3", "mistral3", MINISTRAL3, NULL, windowed_numbers, ministral3_fixed},
     {"smollm3", "smollm3", SMOLLM3, NULL, NULL, qwen_fixed},
     {"granite", "granite", WK_HF_PERMUTED_HEADS, NULL, granite_numbers, NULL},
     {"qwen2", "qwen2", 0, NULL, NULL, qwen_fixed},
@@ -241,6 +308,9 @@ static const wk_hf_family families[] = {
     {"olmo", "olmo", WK_HF_LAYER_NORM | WK_HF_PERMUTED_HEADS, NULL, olmo_numbers, NULL},
     {"olmo2", "olmo2", 0, normed_rules, NULL, NULL},
     {"olmo3", "olmo2", TWO_ROPES, normed_rules, windowed_numbers, NULL},
+    {"exaone4", "exaone4", EXAONE, normed_rules, windowed_numbers, NULL},
+    {"exaone_moe", "exaone-moe", EXAONE, exaone_moe_rules, exaone_moe_numbers, exaone_moe_fixed},
+    {"afmoe", "afmoe", EXAONE, afmoe_rules, afmoe_numbers, afmoe_fixed},
     {"cohere", "command-r", WK_HF_LAYER_NORM, NULL, cohere_numbers, NULL},
     {"glm4", "glm4", WK_HF_ROPE_DIMENSION, glm4_rules, NULL, NULL},
     {"stablelm", "stablelm", WK_HF_LAYER_NORM | WK_HF_ROPE_DIMENSION, NULL, parallel_numbers, NULL},
@@ -264,7 +334,7 @@ wick_status wk_hf_family_find(const wk_json *config, const wk_hf_family **out, w
     const wk_json *const type = wk_json_get(config, "model_type");
     if (type == NULL || type->kind != WK_JSON_STRING)
         return wk_fail(err, WICK_ERR_FORMAT, "config.json has no model_type");
-    char known[400] = ""; /* as many as a sentence holds */
+    char known[440] = ""; /* as many as a sentence holds */
     size_t size = 0;
     for (size_t i = 0; i < WK_COUNT(families); i++) {
         *out = &families[i];
@@ -296,6 +366,7 @@ static size_t count_digits(const char *text) {
 static const char *follow(const char *pattern, const char *text, wk_str *layer,
                           wk_hf_place *place) {
     for (; *pattern != '\0'; pattern++) {
+        if (*pattern == '$') return *text == '\0' ? text : NULL;
         if (*pattern != '%' && *pattern != '#') {
             if (*text++ != *pattern) return NULL;
             continue;
@@ -338,11 +409,11 @@ static wk_hf_change change_of(const wk_hf_family *family, const char *pattern, b
     return (traits & WK_HF_TRANSPOSED) && is_layer_matrix ? WK_HF_TRANSPOSE : WK_HF_AS_IT_IS;
 }
 
-/* Constants, and heads for other tasks than ours. */
+/* Constants, and heads for other tasks than ours, of which guessing further tokens is one. */
 static bool is_left_out(wk_str name) {
     static const char *const globs[] = {
         "*rotary_emb.inv_freq", "*embeddings.position_ids", "*pooler.dense.*", "cls.*",
-        "*.attn.bias",          "*.attention.bias",         "*.masked_bias"};
+        "*.attn.bias",          "*.attention.bias",         "*.masked_bias",   "mtp.*"};
     for (size_t i = 0; i < WK_COUNT(globs); i++)
         if (wk_str_matches(wk_str_of(globs[i]), name)) return true;
     return false;
@@ -356,7 +427,8 @@ static bool apply(const wk_hf_family *family, const wk_hf_rule *rules, const cha
         const char *const ending = follow(rules->checkpoint, text, &layer, out);
         if (ending == NULL) continue;
         const bool is_bias = strcmp(ending, ".bias") == 0;
-        if (!is_bias && strcmp(ending, ".weight") != 0) continue;
+        const bool is_whole = ends_with(rules->checkpoint, "$");
+        if (!is_whole && !is_bias && strcmp(ending, ".weight") != 0) continue;
         fill(rules->gguf, layer, ending, out->name);
         out->change = change_of(family, rules->gguf, is_bias);
         return true;

@@ -31,10 +31,12 @@ typedef enum wk_hf_trait {
     WK_HF_WINDOW_ROPE = 1 << 10,   /* layers with a window rotate otherwise */
     WK_HF_FOURTH_UNROTATED = 1 << 11,
     WK_HF_LEARNED_POSITIONS = 1 << 12, /* nothing rotates */
+    WK_HF_WARM_QUERIES = 1 << 13,      /* queries grow with their position */
 } wk_hf_trait;
 
-/* The name of a tensor without ".weight" and ".bias". %: the number of the layer; #: that of a part
- * of the tensor: an expert or a head. Lists of rules and of numbers end with an empty one. */
+/* The name of a tensor without ".weight" and ".bias"; with $ at its end the whole name. %: the
+ * number of the layer; #: that of a part of the tensor: an expert or a head. Lists of rules and of
+ * numbers end with an empty one. */
 typedef struct wk_hf_rule {
     const char *checkpoint, *gguf;
 } wk_hf_rule;
@@ -45,6 +47,10 @@ typedef enum wk_hf_kind {
     WK_HF_BOOL,
     WK_HF_CAP,          /* null: 0, which is none */
     WK_HF_INVERSE_ROOT, /* 1 / sqrt(x) */
+    WK_HF_PRODUCT,      /* of two keys with * between them */
+    WK_HF_LEADING,      /* how many items of a list are "dense", which all others follow */
+    WK_HF_TRUE,         /* it must be true; gguf NULL: nothing is written */
+    WK_HF_CONSTANT,     /* config is no key but the number */
 } wk_hf_kind;
 /* A key of config.json, or several that mean the same with | between them, and that of GGUF. */
 typedef struct wk_hf_number {

@@ -89,8 +89,20 @@ static wick_status add_magnitude(wk_json *from, wk_value_list *values, wick_erro
     return WICK_OK;
 }
 
-static wick_status add_yarn(wk_json *config, wk_json *from, wk_value_list *values,
-                            wick_error *err) {
+/* Ministral 3 takes YaRN's magnitude back, and its queries have a temperature instead. */
+static wick_status add_warmth(wk_json *from, wk_value_list *values, wick_error *err) {
+    double magnitude = 0.0;
+    WK_TRY(read_positive(from, "mscale", &magnitude, err));
+    if (magnitude != 1.0)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "config.json: YaRN with an 'mscale' of %g cannot be converted yet",
+                       magnitude);
+    WK_TRY(add_positive(from, "mscale_all_dim", values, ".rope.scaling.yarn_log_multiplier", err));
+    return add_positive(from, "llama_4_scaling_beta", values, ".attention.temperature_scale", err);
+}
+
+static wick_status add_yarn(const wk_hf_family *family, wk_json *config, wk_json *from,
+                            wk_value_list *values, wick_error *err) {
     static const char *const betas[][2] = {{"beta_fast", ".rope.scaling.yarn_beta_fast"},
                                            {"beta_slow", ".rope.scaling.yarn_beta_slow"}};
     static const char *const others[] = {"mscale", "mscale_all_dim"};
@@ -100,6 +112,7 @@ static wick_status add_yarn(wk_json *config, wk_json *from, wk_value_list *value
     for (size_t i = 0; i < WK_COUNT(betas); i++)
         if (wk_hf_find(from, betas[i][0]) != NULL)
             WK_TRY(add_positive(from, betas[i][0], values, betas[i][1], err));
+    if (family->traits & WK_HF_WARM_QUERIES) return add_warmth(from, values, err);
     for (size_t i = 0; i < WK_COUNT(others); i++)
         if (wk_hf_find(from, others[i]) != NULL)
             return wk_fail(err, WICK_ERR_UNSUPPORTED,
@@ -171,7 +184,7 @@ wick_status wk_hf_add_rope(const wk_hf_family *family, wk_json *config, wk_value
                        wk_str_show(found.type).text);
     wk_value_list_text(values, ".rope.scaling.type", found.type);
     WK_TRY(add_positive(found.from, "factor", values, ".rope.scaling.factor", err));
-    return is_yarn ? add_yarn(config, found.from, values, err) : WICK_OK;
+    return is_yarn ? add_yarn(family, config, found.from, values, err) : WICK_OK;
 }
 
 /* ---- Divisors ---- */

@@ -30,6 +30,12 @@ NORMED = {**DECODER, "post_attention_norm": "post_attention_layernorm",
           "ffn_norm": "pre_feedforward_layernorm", "post_ffw_norm": "post_feedforward_layernorm"}
 GLM4 = {**DECODER, "ffn_up": "mlp.gate_up_proj", "post_attention_norm": "post_self_attn_layernorm",
         "post_ffw_norm": "post_mlp_layernorm"}
+SHARED_EXPERTS = {f"ffn_{part}_shexp": f"mlp.shared_experts.{part}_proj"
+                  for part in ("gate", "up", "down")}
+EXAONE_MOE = {**DECODER, **SHARED_EXPERTS, "exp_probs_b": "mlp.e_score_correction_bias$"}
+AFMOE = {**NORMED, **SHARED_EXPERTS, "ffn_norm": "pre_mlp_layernorm",
+         "post_ffw_norm": "post_mlp_layernorm", "attn_gate": "self_attn.gate_proj",
+         "ffn_gate_inp": "mlp.router.gate", "exp_probs_b": "mlp.expert_bias$"}
 PHI = {**DECODER, "attn_output": "self_attn.dense", "ffn_up": "mlp.fc1", "ffn_down": "mlp.fc2",
        "output_norm": "model.final_layernorm"}
 STABLELM = {**DECODER, "attn_q_norm": "self_attn.q_layernorm.norms.#",
@@ -58,6 +64,9 @@ BERT = {
 MOE = {"expert_count": "num_experts", "expert_used_count": "num_experts_per_tok",
        "expert_feed_forward_length": "moe_intermediate_size",
        "expert_shared_feed_forward_length": "shared_expert_intermediate_size"}
+EXPERTS = {**MOE, "expert_shared_feed_forward_length": None,
+           "expert_shared_count": "num_shared_experts",
+           "expert_weights_scale": "routed_scaling_factor", "expert_weights_norm": "norm_topk_prob"}
 
 
 def scaling_of_gemma3(config):
@@ -70,6 +79,13 @@ def scaling_of_gemma3(config):
 def windows_of_olmo3(config):
     config["layer_types"] = ["sliding_attention" if is_windowed else "full_attention"
                              for is_windowed in config.pop("pattern")]
+
+
+def warmth_of_ministral3(config):
+    config["rope_parameters"] = {
+        **config.pop("rope_scaling"), "rope_theta": config.pop("rope_theta"), "mscale": 1.0,
+        "mscale_all_dim": config.pop("multiplier"), "llama_4_scaling_beta": config.pop("warmth"),
+        "original_max_position_embeddings": config.pop("original")}
 
 
 def parts_of_rope(factor):
@@ -122,6 +138,18 @@ FIXTURES = [
     ("olmo3", "olmo3", "model.layers.", NORMED,
      {"attention.sliding_window": "sliding_window", "attention.sliding_window_pattern": "pattern"},
      windows_of_olmo3),
+    ("mistral3", "ministral3", "model.layers.", DECODER,
+     {"rope.scaling.yarn_log_multiplier": "multiplier", "attention.temperature_scale": "warmth",
+      "rope.dimension_count": "head_dim", "rope.scaling.original_context_length": "original"},
+     warmth_of_ministral3),
+    ("exaone-moe", "exaone_moe", "model.layers.", EXAONE_MOE,
+     {**EXPERTS, "attention.sliding_window": "sliding_window",
+      "leading_dense_block_count": "first_k_dense_replace"}, None),
+    ("afmoe", "afmoe", "model.layers.", AFMOE,
+     {**EXPERTS, "attention.sliding_window": "sliding_window",
+      "expert_weights_scale": "route_scale", "expert_weights_norm": "route_norm",
+      "leading_dense_block_count": "num_dense_layers",
+      "rope.dimension_count": "head_dim"}, lambda c: c.update(mup_enabled=True)),
     ("command-r", "cohere", "model.layers.", DECODER, {"logit_scale": "logit_scale"}, None),
     ("glm4", "glm4", "model.layers.", GLM4, {}, parts_of_rope(0.5)),
     ("stablelm", "stablelm", "model.layers.", DECODER,
@@ -217,7 +245,9 @@ def fixture_path(name, kind="gguf"):
 def checkpoint_name(name, layers, names):
     match = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)", name)
     layer, stem, end = match.groups()
-    return (f"{layers}{layer}." if layer else "") + f"{names[stem]}.{end}"
+    theirs = names[stem]
+    theirs = theirs[:-1] if theirs.endswith("$") else f"{theirs}.{end}"
+    return (f"{layers}{layer}." if layer else "") + theirs
 
 
 def halves_apart(data, n_rows, n_heads):
@@ -283,7 +313,7 @@ def in_checkpoint(gguf, kind, name, data, shape):
     stem = name.split(".")[-2]
     heads = {"attn_q": "head_count", "attn_k": "head_count_kv"}.get(stem)
     if heads and kind in ("llama", "mistral", "mixtral", "smollm3", "granite",
-                          "olmo"):
+                          "olmo", "ministral3"):
         return halves_apart(data, shape[0], value(heads)), shape
     if stem == "attn_qkv" and kind in ("gpt_neox", "falcon"):
         n_q = value("head_count")
