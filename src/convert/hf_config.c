@@ -129,14 +129,16 @@ static wick_status add_real(wk_json *config, const wk_hf_number *number, wk_valu
 
 static wick_status add_product(wk_json *config, const wk_hf_number *number, wk_value_list *values,
                                wick_error *err) {
-    const size_t n = strcspn(number->config, "*");
+    const size_t n = strcspn(number->config, "*+");
+    const bool is_sum = number->config[n] == '+';
     char first[64];
     uint32_t a = 0, b = 0;
     snprintf(first, sizeof first, "%.*s", (int)n, number->config);
     WK_TRY(wk_hf_read_u32(config, first, &a, err));
     WK_TRY(wk_hf_read_u32(config, number->config + n + 1, &b, err));
-    if (b > 0 && a > UINT32_MAX / b) return fail_number(err, first, "too large");
-    wk_value_list_u32(values, number->gguf, a * b);
+    const uint64_t both = is_sum ? (uint64_t)a + b : (uint64_t)a * b;
+    if (both > UINT32_MAX) return fail_number(err, first, "too large");
+    wk_value_list_u32(values, number->gguf, (uint32_t)both);
     return WICK_OK;
 }
 
@@ -159,6 +161,15 @@ static wick_status add_leading(wk_json *config, const wk_hf_number *number, wk_v
         }
     }
     wk_value_list_u32(values, number->gguf, n);
+    return WICK_OK;
+}
+
+static wick_status add_gating(const wk_json *item, const wk_hf_number *number,
+                              wk_value_list *values, wick_error *err) {
+    const bool is_softmax = item != NULL && wk_str_is(item->string, "softmax");
+    if (!is_softmax && (item == NULL || !wk_str_is(item->string, "sigmoid")))
+        return fail_number(err, number->config, "neither softmax nor sigmoid");
+    wk_value_list_u32(values, number->gguf, is_softmax ? 3 : 2);
     return WICK_OK;
 }
 
@@ -188,7 +199,9 @@ static wick_status add_number(wk_json *config, const wk_hf_number *number, wk_va
     case WK_HF_F32:
     case WK_HF_CAP:
     case WK_HF_INVERSE_ROOT: return add_real(config, number, values, err);
+    case WK_HF_SUM:
     case WK_HF_PRODUCT: return add_product(config, number, values, err);
+    case WK_HF_GATING: return add_gating(item, number, values, err);
     case WK_HF_LEADING: return add_leading(config, number, values, err);
     case WK_HF_TRUE: return add_true(item, number, values, err);
     case WK_HF_CONSTANT:
@@ -224,15 +237,16 @@ static const wk_hf_number rms_norm[] = {
     {.config = NULL},
 };
 static const wk_hf_number layer_norm[] = {
-    {"layer_norm_eps|layer_norm_epsilon|norm_epsilon", ".attention.layer_norm_epsilon", WK_HF_F32,
-     false},
+    {"layer_norm_eps|layer_norm_epsilon|norm_epsilon|norm_eps", ".attention.layer_norm_epsilon",
+     WK_HF_F32, false},
     {.config = NULL},
 };
 
 /* What GPT-2, GPT-NeoX and Falcon do not say is four times the channels. */
 static wick_status add_sizes(const wk_hf_family *family, wk_json *config, wk_value_list *values,
                              wick_error *err) {
-    const char ff_keys[] = "intermediate_size|n_inner|ffn_hidden_size";
+    const char ff_keys[] =
+        "prefix_dense_intermediate_size|intermediate_size|n_inner|ffn_hidden_size";
     const bool says_ff = wk_hf_find(config, ff_keys) != NULL;
     const bool is_old = family->traits & (WK_HF_TRANSPOSED | WK_HF_GROUPED_QKV);
     uint32_t n_ff = 0;
@@ -272,9 +286,11 @@ static wick_status add_windows(wk_json *config, wk_value_list *values, wick_erro
     return WICK_OK;
 }
 
-static wick_status add_heads(wk_json *config, wk_value_list *values, wick_error *err) {
+static wick_status add_heads(const wk_hf_family *family, wk_json *config, wk_value_list *values,
+                             wick_error *err) {
     wk_value_list_u32(values, ".attention.head_count_kv", wk_hf_read_heads(config).n_kv);
-    if (wk_hf_find(config, "head_dim") == NULL) return WICK_OK;
+    const bool is_said = wk_hf_find(config, "head_dim") != NULL;
+    if (!is_said || family->traits & WK_HF_LATENT) return WICK_OK;
     uint32_t head_dim = 0;
     WK_TRY(wk_hf_head_dim(config, &head_dim, err));
     wk_value_list_u32(values, ".attention.key_length", head_dim);
@@ -316,10 +332,14 @@ static wick_status check_activation(const wk_hf_family *family, wk_json *config,
                                           "gelu_accurate", NULL};
     static const char *const keys[] = {"hidden_activation", "hidden_act", "activation_function",
                                        "activation"};
-    const bool is_gemma = family->traits & WK_HF_NORMS_FROM_ZERO;
-    const char *const *const own = family->traits & WK_HF_GELU       ? by_tanh
-                                   : family->traits & WK_HF_GELU_ERF ? by_erf
-                                                                     : silu;
+    static const char *const xielu[] = {"xielu", NULL}, *const relu_squared[] = {"relu2", NULL};
+    const uint32_t traits = family->traits;
+    const bool is_gemma = traits & WK_HF_NORMS_FROM_ZERO && traits & WK_HF_GELU;
+    const char *const *const own = traits & WK_HF_GELU           ? by_tanh
+                                   : traits & WK_HF_GELU_ERF     ? by_erf
+                                   : traits & WK_HF_XIELU        ? xielu
+                                   : traits & WK_HF_RELU_SQUARED ? relu_squared
+                                                                 : silu;
     for (size_t i = 0; i < WK_COUNT(keys); i++) {
         const wk_json *const act = wk_hf_get(config, keys[i]);
         if (act == NULL || act->kind == WK_JSON_NULL) continue;
@@ -350,7 +370,7 @@ static wick_status check_rotated_layers(wk_json *config, wick_error *err) {
 
 static wick_status add_positions(const wk_hf_family *family, wk_json *config, wk_value_list *values,
                                  wick_error *err) {
-    WK_TRY(add_rotated(family, config, values, err));
+    if (!(family->traits & WK_HF_LATENT)) WK_TRY(add_rotated(family, config, values, err));
     WK_TRY(wk_hf_add_rope(family, config, values, err));
     if (family->traits & WK_HF_WINDOWS) WK_TRY(add_windows(config, values, err));
     return family->traits & WK_HF_FOURTH_UNROTATED ? check_rotated_layers(config, err) : WICK_OK;
@@ -364,11 +384,10 @@ wick_status wk_hf_describe(const wk_hf_family *family, wk_json *config, wk_value
     WK_TRY(add_sizes(family, config, values, err));
     WK_TRY(add_numbers(config, has_layer_norm ? layer_norm : rms_norm, values, err));
     WK_TRY(add_numbers(config, family->numbers, values, err));
-    if (family->traits & WK_HF_ENCODER) {
-        wk_value_list_bool(values, ".attention.causal", false);
-        return WICK_OK;
-    }
-    WK_TRY(add_heads(config, values, err));
+    const bool is_encoder = family->traits & WK_HF_ENCODER;
+    if (is_encoder) wk_value_list_bool(values, ".attention.causal", false);
+    if (is_encoder && family->traits & WK_HF_LEARNED_POSITIONS) return WICK_OK;
+    WK_TRY(add_heads(family, config, values, err));
     if (!(family->traits & WK_HF_LEARNED_POSITIONS))
         WK_TRY(add_positions(family, config, values, err));
     if (!(family->traits & WK_HF_PERMUTED_HEADS)) return WICK_OK;

@@ -22,23 +22,30 @@ typedef struct row {
 #define POSITIONS "max_position_embeddings|n_positions"
 
 static const row rows[] = {
-    {"qwen3|glm4|afmoe|ministral3", "head_dim", "128"},
+    {"qwen3|glm4|afmoe|ministral3|seed_oss|cohere2_moe", "head_dim", "128"},
     {"gemma|gemma2|gemma3_text", "head_dim", "256"},
     {"qwen2|qwen3|stablelm|exaone4|exaone_moe", KV_HEADS, "32"},
     {"gemma|qwen2_moe", KV_HEADS, "16"},
     {"mistral|mixtral|ministral3", KV_HEADS, "8"},
     {"smollm3|gemma2|gemma3_text|qwen3_moe", KV_HEADS, "4"},
+    {"seed_oss", KV_HEADS, "8"},
     {"glm4|starcoder2", KV_HEADS, "2"},
     {"falcon", "multi_query", "true"},
     {"mixtral|gemma3_text", "rope_theta", "1000000.0"},
     {"smollm3", "rope_theta", "2000000.0"},
     {"cohere|olmo3", "rope_theta", NULL},
-    {"phi|glm4", ROTATED, "0.5"},
+    {"cohere2_moe", "layer_types", NULL},
+    {"apertus", "rope_scaling|rope_type",
+     "{\"rope_type\": \"llama3\", \"factor\": 8.0, \"low_freq_factor\": 1.0, \"high_freq_factor\": "
+     "4.0,"
+     " \"original_max_position_embeddings\": 8192}"},
+    {"apertus", "rope_theta", "12000000.0"},
+    {"phi|glm4|nemotron", ROTATED, "0.5"},
     {"gpt_neox|stablelm", ROTATED, "0.25"},
     {"phi3", "original_max_position_embeddings", "4096"},
     {"gpt2", POSITIONS, "1024"},
     {"gpt_neox|falcon", POSITIONS, "2048"},
-    {"mistral|gemma2|gemma3_text|olmo3|exaone4|exaone_moe", WINDOW, "4096"},
+    {"mistral|gemma2|gemma3_text|olmo3|exaone4|exaone_moe|cohere2|cohere2_moe", WINDOW, "4096"},
     {"gemma2", "attn_logit_softcapping", "50.0"},
     {"gemma2", "final_logit_softcapping", "30.0"},
     {"gemma2|gemma3_text", "query_pre_attn_scalar", "256"},
@@ -52,17 +59,22 @@ static const row rows[] = {
     {"exaone_moe", "num_shared_experts", "1"},
     {"exaone_moe", "routed_scaling_factor", "2.5"},
     {"exaone_moe", "norm_topk_prob", "true"},
-    {"qwen2_moe|qwen3_moe", "norm_topk_prob", "false"},
+    {"qwen2_moe|qwen3_moe|olmoe", "norm_topk_prob", "false"},
     {"qwen2_moe", "shared_expert_intermediate_size", "5632"},
     {"granite", "attention_multiplier", "1.0"},
     {"granite", "embedding_multiplier", "1.0"},
     {"granite", "residual_multiplier", "1.0"},
     {"granite", "logits_scaling", "1.0"},
-    {"cohere", "logit_scale", "0.0625"},
+    {"cohere|cohere2|cohere2_moe", "logit_scale", "0.0625"},
+    {"cohere2_moe", "num_shared_experts", "0"},
+    {"cohere2_moe", "expert_selection_fn", "\"softmax\""},
+    {"cohere2_moe", "norm_topk_prob", "true"},
+    {"cohere2_moe", "first_k_dense_replace|mlp_layer_types", "0"},
     {"gpt_neox", "use_parallel_residual", "true"},
     {"bert", "type_vocab_size", "2"},
-    {"smollm3|gemma|gemma2|gemma3_text|cohere|starcoder2|gpt2|falcon|bert", "tie_word_embeddings",
-     "true"},
+    {"smollm3|gemma|gemma2|gemma3_text|cohere|cohere2|cohere2_moe|starcoder2|gpt2|falcon|bert"
+     "|minicpm3",
+     "tie_word_embeddings", "true"},
     {"*", "tie_word_embeddings", "false"},
 };
 
@@ -81,8 +93,8 @@ static wick_status add(const row *at, wk_json *config, wk_arena *arena, wick_err
     wk_json *item = NULL;
     if (at->value == NULL)
         return wk_fail(err, WICK_ERR_FORMAT,
-                       "config.json: '%s' is missing, which means one number in transformers 4 and"
-                       " another one in transformers 5",
+                       "config.json: '%s' is missing, and what that means differs from one version"
+                       " of transformers to another",
                        at->keys);
     WK_TRY(wk_json_parse(arena, at->value, strlen(at->value), &item, err));
     item->key = (wk_str){at->keys, strcspn(at->keys, "|")};

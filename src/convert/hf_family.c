@@ -66,6 +66,24 @@ static const wk_hf_rule glm4_rules[] = {
     {"layers.%.post_mlp_layernorm", "blk.%.post_ffw_norm"},
     {NULL, NULL},
 };
+static const wk_hf_rule apertus_rules[] = {
+    {"layers.%.attention_layernorm", "blk.%.attn_norm"},
+    {"layers.%.feedforward_layernorm", "blk.%.ffn_norm"},
+    {NULL, NULL},
+};
+static const wk_hf_rule seed_rules[] = {
+    {"layers.%.post_attention_layernorm", "blk.%.post_attention_norm"},
+    {NULL, NULL},
+};
+static const wk_hf_rule minicpm3_rules[] = {
+    {"layers.%.self_attn.q_a_proj", "blk.%.attn_q_a"},
+    {"layers.%.self_attn.q_a_layernorm", "blk.%.attn_q_a_norm"},
+    {"layers.%.self_attn.q_b_proj", "blk.%.attn_q_b"},
+    {"layers.%.self_attn.kv_a_proj_with_mqa", "blk.%.attn_kv_a_mqa"},
+    {"layers.%.self_attn.kv_a_layernorm", "blk.%.attn_kv_a_norm"},
+    {"layers.%.self_attn.kv_b_proj", "blk.%.attn_kv_b"},
+    {NULL, NULL},
+};
 static const wk_hf_rule exaone_moe_rules[] = {
     {"layers.%.mlp.e_score_correction_bias$", "blk.%.exp_probs_b.bias"},
     {"layers.%.mlp.gate.e_score_correction_bias$", "blk.%.exp_probs_b.bias"},
@@ -212,6 +230,40 @@ static const wk_hf_number olmo_numbers[] = {
     {"clip_qkv", ".attention.clamp_kqv", WK_HF_F32, true},
     {.config = NULL},
 };
+static const wk_hf_number cohere2_numbers[] = {
+    {"logit_scale", ".logit_scale", WK_HF_F32, false},
+    {"sliding_window", ".attention.sliding_window", WK_HF_U32, false},
+    {.config = NULL},
+};
+static const wk_hf_number cohere2_moe_numbers[] = {
+    {"logit_scale", ".logit_scale", WK_HF_F32, false},
+    {"rms_norm_eps", ".attention.layer_norm_rms_epsilon", WK_HF_F32, true},
+    {"sliding_window", ".attention.sliding_window", WK_HF_U32, false},
+    {"num_experts", ".expert_count", WK_HF_U32, false},
+    {"num_experts_per_tok", ".expert_used_count", WK_HF_U32, false},
+    {"intermediate_size", ".expert_feed_forward_length", WK_HF_U32, false},
+    {"num_shared_experts", ".expert_shared_count", WK_HF_U32, false},
+    {"intermediate_size*num_shared_experts", ".expert_shared_feed_forward_length", WK_HF_PRODUCT,
+     false},
+    {"expert_selection_fn", ".expert_gating_func", WK_HF_GATING, false},
+    {"norm_topk_prob", ".expert_weights_norm", WK_HF_BOOL, false},
+    {"mlp_layer_types|first_k_dense_replace", ".leading_dense_block_count", WK_HF_LEADING, false},
+    {.config = NULL},
+};
+static const wk_hf_number olmoe_numbers[] = {
+    {"num_experts", ".expert_count", WK_HF_U32, false},
+    {"num_experts_per_tok", ".expert_used_count", WK_HF_U32, false},
+    {"norm_topk_prob", ".expert_weights_norm", WK_HF_BOOL, false},
+    {.config = NULL},
+};
+static const wk_hf_number minicpm3_numbers[] = {
+    {"q_lora_rank", ".attention.q_lora_rank", WK_HF_U32, false},
+    {"kv_lora_rank", ".attention.kv_lora_rank", WK_HF_U32, false},
+    {"qk_nope_head_dim+qk_rope_head_dim", ".attention.key_length", WK_HF_SUM, false},
+    {"v_head_dim", ".attention.value_length", WK_HF_U32, true},
+    {"qk_rope_head_dim", ".rope.dimension_count", WK_HF_U32, false},
+    {.config = NULL},
+};
 static const wk_hf_number parallel_numbers[] = {
     {"use_parallel_residual", ".use_parallel_residual", WK_HF_BOOL, true},
     {.config = NULL},
@@ -237,6 +289,34 @@ static const wk_hf_fixed afmoe_fixed[] = {
     {"score_func", "sigmoid"},
     {"n_group|topk_group|num_expert_groups|num_limited_groups", "1"},
     {"load_balance_coeff|use_grouped_mm", NULL},
+    {.keys = NULL},
+};
+static const wk_hf_fixed apertus_fixed[] = {
+    {"post_norm", "false"},
+    {"qk_norm", "true"},
+    {.keys = NULL},
+};
+static const wk_hf_fixed cohere2_fixed[] = {
+    {"rotary_pct", "1"},
+    {"use_gated_activation|use_parallel_block|use_embedding_sharing", "true"},
+    {"use_parallel_embedding", "false"},
+    {"position_embedding_type", "rope_gptj"},
+    {"order_of_interleaved_layers", "local_attn_first"},
+    {.keys = NULL},
+};
+static const wk_hf_fixed cohere2_moe_fixed[] = {
+    {"shared_expert_combination_strategy", "average"},
+    {"prefix_dense_sliding_window_pattern", "1"}, /* the first layers have positions */
+    {"num_nextn_predict_layers", NULL},
+    {.keys = NULL},
+};
+/* Wick has the scales as constants. */
+static const wk_hf_fixed minicpm3_fixed[] = {
+    {"head_dim|qk_head_dim", NULL}, {"scale_emb", "12"}, {"scale_depth", "1.4"},
+    {"dim_model_base", "256"},      {.keys = NULL},
+};
+static const wk_hf_fixed eurobert_fixed[] = {
+    {"clf_pooling|classifier_pooling|*_token|tie_word_embeddings", NULL},
     {.keys = NULL},
 };
 static const wk_hf_fixed ministral3_fixed[] = {
@@ -283,6 +363,9 @@ enum {
     TWO_ROPES = WK_HF_WINDOWS | WK_HF_WINDOW_ROPE,
     EXAONE = WK_HF_WINDOWS | WK_HF_ROPE_DIMENSION,
     MINISTRAL3 = WK_HF_PERMUTED_HEADS | WK_HF_WARM_QUERIES,
+    EUROBERT = WK_HF_ENCODER | WK_HF_ROPE_DIMENSION,
+    COHERE2 = WK_HF_LAYER_NORM | WK_HF_WINDOWS | WK_HF_ROPE_DIMENSION,
+    JAIS2 = WK_HF_LAYER_NORM | WK_HF_RELU_SQUARED | WK_HF_ROPE_DIMENSION,
     SMOLLM3 = WK_HF_PERMUTED_HEADS | WK_HF_FOURTH_UNROTATED,
     GPT2 = LAYER_GELU | WK_HF_TRANSPOSED | WK_HF_LEARNED_POSITIONS,
     BERT = LAYER_GELU_ERF | WK_HF_ENCODER | WK_HF_LEARNED_POSITIONS,
@@ -300,6 +383,10 @@ static const wk_hf_family families[] = {
     {"qwen2_moe", "qwen2moe", 0, NULL, qwen_moe_numbers, qwen_fixed},
     {"qwen3", "qwen3", 0, NULL, NULL, qwen_fixed},
     {"qwen3_moe", "qwen3moe", 0, NULL, qwen_moe_numbers, qwen_fixed},
+    {"apertus", "apertus", WK_HF_XIELU | WK_HF_ROPE_DIMENSION, apertus_rules, NULL, apertus_fixed},
+    {"seed_oss", "seed_oss", 0, seed_rules, NULL, NULL},
+    {"arcee", "arcee", WK_HF_PERMUTED_HEADS | WK_HF_RELU_SQUARED, NULL, NULL, NULL},
+    {"minicpm3", "minicpm3", WK_HF_LATENT, minicpm3_rules, minicpm3_numbers, minicpm3_fixed},
     {"gemma", "gemma", GEMMA, NULL, NULL, NULL},
     {"gemma2", "gemma2", GEMMA | WK_HF_WINDOWS, normed_rules, gemma2_numbers, NULL},
     {"gemma3_text", "gemma3", GEMMA | TWO_ROPES, normed_rules, gemma3_numbers, NULL},
@@ -312,12 +399,18 @@ static const wk_hf_family families[] = {
     {"exaone_moe", "exaone-moe", EXAONE, exaone_moe_rules, exaone_moe_numbers, exaone_moe_fixed},
     {"afmoe", "afmoe", EXAONE, afmoe_rules, afmoe_numbers, afmoe_fixed},
     {"cohere", "command-r", WK_HF_LAYER_NORM, NULL, cohere_numbers, NULL},
+    {"cohere2", "cohere2", COHERE2, NULL, cohere2_numbers, cohere2_fixed},
+    {"cohere2_moe", "cohere2moe", COHERE2, NULL, cohere2_moe_numbers, cohere2_moe_fixed},
+    {"olmoe", "olmoe", 0, NULL, olmoe_numbers, NULL},
+    {"jais2", "jais2", JAIS2, NULL, NULL, NULL},
+    {"nemotron", "nemotron", JAIS2 | WK_HF_NORMS_FROM_ZERO, NULL, NULL, NULL},
     {"glm4", "glm4", WK_HF_ROPE_DIMENSION, glm4_rules, NULL, NULL},
     {"stablelm", "stablelm", WK_HF_LAYER_NORM | WK_HF_ROPE_DIMENSION, NULL, parallel_numbers, NULL},
     {"starcoder2", "starcoder2", LAYER_GELU, NULL, windowed_numbers, starcoder2_fixed},
     {"gpt2", "gpt2", GPT2, gpt2_rules, NULL, gpt2_fixed},
     {"gpt_neox", "gptneox", NEOX, gptneox_rules, parallel_numbers, NULL},
     {"falcon", "falcon", LAYER_GELU_ERF | WK_HF_GROUPED_QKV, falcon_rules, NULL, falcon_fixed},
+    {"eurobert", "eurobert", EUROBERT, NULL, NULL, eurobert_fixed},
     {"bert", "bert", BERT, bert_rules, bert_numbers, bert_fixed},
 };
 
@@ -334,7 +427,7 @@ wick_status wk_hf_family_find(const wk_json *config, const wk_hf_family **out, w
     const wk_json *const type = wk_json_get(config, "model_type");
     if (type == NULL || type->kind != WK_JSON_STRING)
         return wk_fail(err, WICK_ERR_FORMAT, "config.json has no model_type");
-    char known[440] = ""; /* as many as a sentence holds */
+    char known[460] = ""; /* as many as a sentence holds */
     size_t size = 0;
     for (size_t i = 0; i < WK_COUNT(families); i++) {
         *out = &families[i];
@@ -400,7 +493,8 @@ static bool ends_with(const char *text, const char *end) {
 
 static wk_hf_change change_of(const wk_hf_family *family, const char *pattern, bool is_bias) {
     const uint32_t traits = family->traits;
-    if ((traits & WK_HF_NORMS_FROM_ZERO) && ends_with(pattern, "norm")) return WK_HF_ADD_ONE;
+    if ((traits & WK_HF_NORMS_FROM_ZERO) && ends_with(pattern, "norm") && !is_bias)
+        return WK_HF_ADD_ONE;
     if ((traits & WK_HF_PERMUTED_HEADS) && ends_with(pattern, ".attn_q")) return WK_HF_PERMUTE_Q;
     if ((traits & WK_HF_PERMUTED_HEADS) && ends_with(pattern, ".attn_k")) return WK_HF_PERMUTE_K;
     if ((traits & WK_HF_GROUPED_QKV) && ends_with(pattern, ".attn_qkv")) return WK_HF_REGROUP_QKV;
@@ -438,13 +532,17 @@ static bool apply(const wk_hf_family *family, const wk_hf_rule *rules, const cha
 
 bool wk_hf_rename(const wk_hf_family *family, wk_str name, wk_hf_place *out) {
     static const char *const prefixes[] = {"model.", "transformer.", "gpt_neox.", "bert."};
+    const uint32_t traits = family->traits;
     *out = (wk_hf_place){.change = WK_HF_LEFT_OUT};
     if (is_left_out(name)) return true;
+    if (traits & WK_HF_XIELU && wk_str_matches(wk_str_of("*.mlp.act_fn.*"), name)) return true;
+    if (traits & WK_HF_ENCODER && wk_str_matches(wk_str_of("lm_head.*"), name)) return true;
     const char *text = name.text;
     for (size_t i = 0; i < WK_COUNT(prefixes); i++) {
         const size_t n = strlen(prefixes[i]);
         if (strncmp(name.text, prefixes[i], n) == 0) text = name.text + n;
     }
     if (family->rules != NULL && apply(family, family->rules, text, out)) return true;
-    return !(family->traits & WK_HF_ENCODER) && apply(family, decoder_rules, text, out);
+    const bool is_bert = traits & WK_HF_ENCODER && traits & WK_HF_LEARNED_POSITIONS;
+    return !is_bert && apply(family, decoder_rules, text, out);
 }

@@ -32,6 +32,9 @@ typedef enum wk_hf_trait {
     WK_HF_FOURTH_UNROTATED = 1 << 11,
     WK_HF_LEARNED_POSITIONS = 1 << 12, /* nothing rotates */
     WK_HF_WARM_QUERIES = 1 << 13,      /* queries grow with their position */
+    WK_HF_XIELU = 1 << 14,
+    WK_HF_RELU_SQUARED = 1 << 15,
+    WK_HF_LATENT = 1 << 16, /* numbers say how wide heads are */
 } wk_hf_trait;
 
 /* The name of a tensor without ".weight" and ".bias"; with $ at its end the whole name. %: the
@@ -48,6 +51,8 @@ typedef enum wk_hf_kind {
     WK_HF_CAP,          /* null: 0, which is none */
     WK_HF_INVERSE_ROOT, /* 1 / sqrt(x) */
     WK_HF_PRODUCT,      /* of two keys with * between them */
+    WK_HF_SUM,          /* the same with + */
+    WK_HF_GATING,       /* "sigmoid" or "softmax", which is that of the chosen */
     WK_HF_LEADING,      /* how many items of a list are "dense", which all others follow */
     WK_HF_TRUE,         /* it must be true; gguf NULL: nothing is written */
     WK_HF_CONSTANT,     /* config is no key but the number */

@@ -34,7 +34,7 @@ static const wk_hf_fixed of_all[] = {
     {"exponential_decay_length_penalty", NULL},
     /* The tensors say it: one that is not known is refused by its name. */
     {"attention_bias|mlp_bias|use_bias|bias|qkv_bias|use_qkv_bias|attention_qkv_bias", NULL},
-    {"lm_head_bias|use_qk_norm|qk_layernorm", NULL},
+    {"lm_head_bias|use_qk_norm|qk_layernorm|attention_out_bias", NULL},
     /* What Wick computes, too. */
     {"is_encoder_decoder|is_decoder|add_cross_attention|tie_encoder_decoder", "false"},
     {"use_sliding_window|use_bidirectional_attention|alibi|rope_interleaved|use_mrope", "false"},

@@ -9,6 +9,7 @@
 #include "convert/hf_tensors.h"
 #include "convert/hf_unread.h"
 #include "convert/hf_vocabulary.h"
+#include "convert/hf_xielu.h"
 #include "convert/mix.h"
 #include "core/compiler.h"
 #include "core/dtype.h"
@@ -157,6 +158,13 @@ static wick_status add_pooling(wick_converting *c, wick_error *err) {
     return WICK_OK;
 }
 
+static wick_status add_xielu(wick_converting *c, wick_error *err) {
+    uint32_t n_layers = 0;
+    if (!(c->family->traits & WK_HF_XIELU)) return WICK_OK;
+    WK_TRY(wk_hf_read_u32(c->config, "num_hidden_layers", &n_layers, err));
+    return wk_hf_add_xielu(c->checkpoint, n_layers, &c->values, err);
+}
+
 static wick_status describe(wick_converting *c, const char *folder, wick_error *err) {
     wk_value_list *const values = &c->values;
     *values = (wk_value_list){.arena = &c->arena, .prefix = c->family->architecture};
@@ -164,6 +172,7 @@ static wick_status describe(wick_converting *c, const char *folder, wick_error *
     wk_value_list_text(values, "general.type", wk_str_of("model"));
     wk_value_list_text(values, "general.name", name_of(folder));
     WK_TRY(wk_hf_describe(c->family, c->config, values, err));
+    WK_TRY(add_xielu(c, err));
     WK_TRY(check_modules(c, err));
     WK_TRY(add_pooling(c, err));
     wk_value_list_u32(values, "general.file_type", file_type(c));

@@ -36,6 +36,11 @@ EXAONE_MOE = {**DECODER, **SHARED_EXPERTS, "exp_probs_b": "mlp.e_score_correctio
 AFMOE = {**NORMED, **SHARED_EXPERTS, "ffn_norm": "pre_mlp_layernorm",
          "post_ffw_norm": "post_mlp_layernorm", "attn_gate": "self_attn.gate_proj",
          "ffn_gate_inp": "mlp.router.gate", "exp_probs_b": "mlp.expert_bias$"}
+APERTUS = {**DECODER, "attn_norm": "attention_layernorm", "ffn_norm": "feedforward_layernorm"}
+EUROBERT = {**DECODER, "output_norm": "norm", "token_embd": "embed_tokens"}
+MINICPM3 = {**DECODER, "attn_q_a": "self_attn.q_a_proj", "attn_q_a_norm": "self_attn.q_a_layernorm",
+            "attn_q_b": "self_attn.q_b_proj", "attn_kv_a_mqa": "self_attn.kv_a_proj_with_mqa",
+            "attn_kv_a_norm": "self_attn.kv_a_layernorm", "attn_kv_b": "self_attn.kv_b_proj"}
 PHI = {**DECODER, "attn_output": "self_attn.dense", "ffn_up": "mlp.fc1", "ffn_down": "mlp.fc2",
        "output_norm": "model.final_layernorm"}
 STABLELM = {**DECODER, "attn_q_norm": "self_attn.q_layernorm.norms.#",
@@ -86,6 +91,20 @@ def warmth_of_ministral3(config):
         **config.pop("rope_scaling"), "rope_theta": config.pop("rope_theta"), "mscale": 1.0,
         "mscale_all_dim": config.pop("multiplier"), "llama_4_scaling_beta": config.pop("warmth"),
         "original_max_position_embeddings": config.pop("original")}
+
+
+def latent_of_minicpm3(config):
+    config.update(qk_nope_head_dim=config.pop("head_dim") - config["qk_rope_head_dim"],
+                  scale_emb=12, scale_depth=1.4, dim_model_base=256)
+    config["rope_scaling"]["original_max_position_embeddings"] = config["max_position_embeddings"]
+
+
+def experts_of_cohere2(config):
+    """Layers with experts have those of intermediate_size."""
+    config.update(prefix_dense_intermediate_size=config["intermediate_size"],
+                  intermediate_size=config.pop("moe_intermediate_size"),
+                  expert_selection_fn="sigmoid", layer_norm_eps=config["rms_norm_eps"])
+    windows_of_olmo3(config)
 
 
 def parts_of_rope(factor):
@@ -151,6 +170,17 @@ FIXTURES = [
       "leading_dense_block_count": "num_dense_layers",
       "rope.dimension_count": "head_dim"}, lambda c: c.update(mup_enabled=True)),
     ("command-r", "cohere", "model.layers.", DECODER, {"logit_scale": "logit_scale"}, None),
+    ("cohere2moe", "cohere2_moe", "model.layers.", {**DECODER, **SHARED_EXPERTS},
+     {**EXPERTS, "attention.sliding_window": "sliding_window", "logit_scale": "logit_scale",
+      "attention.sliding_window_pattern": "pattern", "rope.dimension_count": "head_dim",
+      "leading_dense_block_count": "first_k_dense_replace"}, experts_of_cohere2),
+    ("apertus", "apertus", "model.layers.", APERTUS, {},
+     lambda c: c.update(rope_scaling={"rope_type": "default"}, hidden_act="xielu")),
+    ("minicpm3", "minicpm3", "model.layers.", MINICPM3,
+     {"attention.q_lora_rank": "q_lora_rank", "attention.kv_lora_rank": "kv_lora_rank",
+      "rope.dimension_count": "qk_rope_head_dim"}, latent_of_minicpm3),
+    ("jais2", "jais2", "model.layers.", DECODER, {}, lambda c: c.update(hidden_act="relu2")),
+    ("eurobert", "eurobert", "layers.", EUROBERT, {}, None),
     ("glm4", "glm4", "model.layers.", GLM4, {}, parts_of_rope(0.5)),
     ("stablelm", "stablelm", "model.layers.", DECODER,
      {"use_parallel_residual": "use_parallel_residual"}, parts_of_rope(0.25)),
@@ -177,6 +207,7 @@ FIXTURES = [
       "attention.layer_norm_epsilon": "layer_norm_epsilon"},
      lambda c: c.update(new_decoder_architecture=True, multi_query=True)),
 ]
+ENCODERS = ("bert", "eurobert")
 BPE_FIXTURE, BERT_FIXTURE = FIXTURES[6], FIXTURES[8]
 CONFIG = {
     "block_count": "num_hidden_layers", "context_length": "max_position_embeddings",
@@ -327,7 +358,9 @@ def in_checkpoint(gguf, kind, name, data, shape):
 
 
 def checkpoint_of(gguf, kind, layers, names):
-    tensors = {}
+    tensors = {f"{layers}{layer}.mlp.act_fn.{name[6:]}": ([1], struct.pack("<f", value))
+               for name, values in gguf.values.items() if name.startswith("xielu.")
+               for layer, value in enumerate(values)}
     for name, (shape, _, data) in gguf.tensors.items():
         if name.startswith("rope_"):
             continue
@@ -381,7 +414,7 @@ def take_apart(fixture, folder, n_files=1):
     tensors = checkpoint_of(gguf, kind, layers, names)
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config))
-    if kind == "bert":
+    if kind in ENCODERS:
         (folder / "1_Pooling").mkdir()
         (folder / "1_Pooling/config.json").write_text('{"pooling_mode_mean_tokens": true}')
     kind = "WordPiece" if kind == "bert" else "BPE"
