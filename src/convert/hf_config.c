@@ -164,6 +164,31 @@ static wick_status add_leading(wk_json *config, const wk_hf_number *number, wk_v
     return WICK_OK;
 }
 
+static wick_status add_step_rank(wk_json *config, const wk_json *item, const wk_hf_number *number,
+                                 wk_value_list *values, wick_error *err) {
+    uint32_t rank = 0;
+    if (item != NULL && wk_str_is(item->string, "auto")) {
+        WK_TRY(wk_hf_read_u32(config, n_embd_keys, &rank, err));
+        rank = rank / 16 + (rank % 16 > 0);
+    } else {
+        WK_TRY(wk_hf_read_u32(config, number->config, &rank, err));
+    }
+    wk_value_list_u32(values, number->gguf, rank);
+    return WICK_OK;
+}
+
+/* JSON has no infinity: it is an object there, or left out. */
+static wick_status check_unlimited(const wk_json *list, const wk_hf_number *number,
+                                   wick_error *err) {
+    const wk_json *const first = list->kind == WK_JSON_ARRAY ? list->child : NULL;
+    if (first != NULL && first->kind == WK_JSON_NUMBER && first->number == 0.0 &&
+        first->next != NULL && first->next->kind != WK_JSON_NUMBER)
+        return WICK_OK;
+    return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                   "config.json: '%s' is not from 0 to infinity: such limits cannot be converted",
+                   number->config);
+}
+
 static wick_status add_gating(const wk_json *item, const wk_hf_number *number,
                               wk_value_list *values, wick_error *err) {
     const bool is_softmax = item != NULL && wk_str_is(item->string, "softmax");
@@ -201,6 +226,8 @@ static wick_status add_number(wk_json *config, const wk_hf_number *number, wk_va
     case WK_HF_INVERSE_ROOT: return add_real(config, number, values, err);
     case WK_HF_SUM:
     case WK_HF_PRODUCT: return add_product(config, number, values, err);
+    case WK_HF_STEP_RANK: return add_step_rank(config, item, number, values, err);
+    case WK_HF_UNLIMITED: return check_unlimited(item, number, err);
     case WK_HF_GATING: return add_gating(item, number, values, err);
     case WK_HF_LEADING: return add_leading(config, number, values, err);
     case WK_HF_TRUE: return add_true(item, number, values, err);
@@ -286,9 +313,27 @@ static wick_status add_windows(wk_json *config, wk_value_list *values, wick_erro
     return WICK_OK;
 }
 
+/* Layers without attention have no heads of keys. */
+static wick_status add_some_heads(wk_json *config, wk_value_list *values, wick_error *err) {
+    uint32_t n_layers = 0, period = 0, offset = 0;
+    WK_TRY(wk_hf_read_u32(config, "num_hidden_layers", &n_layers, err));
+    WK_TRY(wk_hf_read_u32(config, "attn_layer_period", &period, err));
+    WK_TRY(wk_hf_read_u32(config, "attn_layer_offset", &offset, err));
+    if (period == 0) return fail_number(err, "attn_layer_period", "0");
+    uint32_t *const n_kv = wk_arena_array(values->arena, n_layers, sizeof *n_kv);
+    if (n_kv == NULL) return wk_fail_memory(err, n_layers, 0, "the layers of a model");
+    for (uint32_t i = 0; i < n_layers; i++)
+        n_kv[i] = i % period == offset ? wk_hf_read_heads(config).n_kv : 0;
+    wk_value_list_array(values, ".attention.head_count_kv", WICK_VALUE_U32, n_kv, n_layers);
+    return WICK_OK;
+}
+
 static wick_status add_heads(const wk_hf_family *family, wk_json *config, wk_value_list *values,
                              wick_error *err) {
-    wk_value_list_u32(values, ".attention.head_count_kv", wk_hf_read_heads(config).n_kv);
+    if (family->traits & WK_HF_SOME_ATTENTION)
+        WK_TRY(add_some_heads(config, values, err));
+    else
+        wk_value_list_u32(values, ".attention.head_count_kv", wk_hf_read_heads(config).n_kv);
     const bool is_said = wk_hf_find(config, "head_dim") != NULL;
     if (!is_said || family->traits & WK_HF_LATENT) return WICK_OK;
     uint32_t head_dim = 0;

@@ -50,6 +50,25 @@ static const wk_hf_rule afmoe_rules[] = {
     {"layers.%.mlp.expert_bias$", "blk.%.exp_probs_b.bias"},
     {NULL, NULL},
 };
+static const wk_hf_rule falcon_h1_rules[] = {
+    {"layers.%.pre_ff_layernorm.weight$", "blk.%.ffn_norm"}, /* as llama.cpp named it */
+    {"layers.%.mamba.dt_bias$", "blk.%.ssm_dt.bias"},
+    {"layers.%.mamba.norm", "blk.%.ssm_norm"},
+    {NULL, NULL},
+};
+static const wk_hf_rule jamba_rules[] = {
+    {"layers.%.pre_ff_layernorm", "blk.%.ffn_norm"},
+    {"layers.%.feed_forward.router", "blk.%.ffn_gate_inp"},
+    {"layers.%.feed_forward.experts.#.gate_proj", "blk.%.ffn_gate_exps"},
+    {"layers.%.feed_forward.experts.#.up_proj", "blk.%.ffn_up_exps"},
+    {"layers.%.feed_forward.experts.#.down_proj", "blk.%.ffn_down_exps"},
+    {"layers.%.mamba.x_proj", "blk.%.ssm_x"},
+    {"layers.%.mamba.dt_proj", "blk.%.ssm_dt"},
+    {"layers.%.mamba.dt_layernorm", "blk.%.ssm_dt_norm"},
+    {"layers.%.mamba.b_layernorm", "blk.%.ssm_b_norm"},
+    {"layers.%.mamba.c_layernorm", "blk.%.ssm_c_norm"},
+    {NULL, NULL},
+};
 static const wk_hf_rule gpt2_rules[] = {
     {"wte", "token_embd"},
     {"wpe", "position_embd"},
@@ -216,6 +235,24 @@ static const wk_hf_number minicpm3_numbers[] = {
     {"qk_rope_head_dim", ".rope.dimension_count", WK_HF_U32, false},
     {.config = NULL},
 };
+static const wk_hf_number falcon_h1_numbers[] = {
+    {"mamba_d_ssm", ".ssm.inner_size", WK_HF_U32, false},
+    {"mamba_d_state", ".ssm.state_size", WK_HF_U32, false},
+    {"mamba_n_groups", ".ssm.group_count", WK_HF_U32, false},
+    {"mamba_n_heads", ".ssm.time_step_rank", WK_HF_U32, false},
+    {"mamba_d_conv", ".ssm.conv_kernel", WK_HF_U32, false},
+    {"time_step_limit", NULL, WK_HF_UNLIMITED, true},
+    {.config = NULL},
+};
+static const wk_hf_number jamba_numbers[] = {
+    {"mamba_expand*hidden_size", ".ssm.inner_size", WK_HF_PRODUCT, false},
+    {"mamba_d_state", ".ssm.state_size", WK_HF_U32, false},
+    {"mamba_dt_rank", ".ssm.time_step_rank", WK_HF_STEP_RANK, false},
+    {"mamba_d_conv", ".ssm.conv_kernel", WK_HF_U32, false},
+    {"num_experts", ".expert_count", WK_HF_U32, false},
+    {"num_experts_per_tok", ".expert_used_count", WK_HF_U32, false},
+    {.config = NULL},
+};
 static const wk_hf_number parallel_numbers[] = {
     {"use_parallel_residual", ".use_parallel_residual", WK_HF_BOOL, true},
     {.config = NULL},
@@ -271,6 +308,21 @@ static const wk_hf_fixed eurobert_fixed[] = {
     {"clf_pooling|classifier_pooling|*_token|tie_word_embeddings", NULL},
     {.keys = NULL},
 };
+/* How long steps are in the beginning of training, and what the tensors say. */
+static const wk_hf_fixed falcon_h1_fixed[] = {
+    {"mamba_d_head|mamba_expand|mamba_*bias|mamba_rms_norm|mamba_norm_before_gate", NULL},
+    {"mamba_chunk_size|num_logits_to_keep|projectors_bias", NULL},
+    {"time_step_min|time_step_max|time_step_floor|time_step_rank", NULL},
+    {"mamba_use_mlp", "true"},
+    {.keys = NULL},
+};
+/* Which layers have experts the tensors say. */
+static const wk_hf_fixed jamba_fixed[] = {
+    {"expert_layer_period|expert_layer_offset|mamba_*bias|num_logits_to_keep", NULL},
+    {"use_mamba_kernels|use_mambapy|use_associative_scan", NULL},
+    {"mamba_inner_layernorms", "true"},
+    {.keys = NULL},
+};
 static const wk_hf_fixed ministral3_fixed[] = {
     {"rope_parameters.max_position_embeddings", NULL},
     {.keys = NULL},
@@ -318,6 +370,8 @@ enum {
     EUROBERT = WK_HF_ENCODER | WK_HF_ROPE_DIMENSION,
     COHERE2 = WK_HF_LAYER_NORM | WK_HF_WINDOWS | WK_HF_ROPE_DIMENSION,
     JAIS2 = WK_HF_LAYER_NORM | WK_HF_RELU_SQUARED | WK_HF_ROPE_DIMENSION,
+    FALCON_H1 = WK_HF_HEAD_STEPS | WK_HF_SCALED | WK_HF_ROPE_DIMENSION,
+    JAMBA = WK_HF_SOME_ATTENTION | WK_HF_LEARNED_POSITIONS,
     SMOLLM3 = WK_HF_PERMUTED_HEADS | WK_HF_FOURTH_UNROTATED,
     GPT2 = LAYER_GELU | WK_HF_TRANSPOSED | WK_HF_LEARNED_POSITIONS,
     BERT = LAYER_GELU_ERF | WK_HF_ENCODER | WK_HF_LEARNED_POSITIONS,
@@ -339,6 +393,8 @@ const wk_hf_family wk_hf_families[] = {
     {"seed_oss", "seed_oss", 0, seed_rules, NULL, NULL},
     {"arcee", "arcee", WK_HF_PERMUTED_HEADS | WK_HF_RELU_SQUARED, NULL, NULL, NULL},
     {"minicpm3", "minicpm3", WK_HF_LATENT, minicpm3_rules, minicpm3_numbers, minicpm3_fixed},
+    {"falcon_h1", "falcon-h1", FALCON_H1, falcon_h1_rules, falcon_h1_numbers, falcon_h1_fixed},
+    {"jamba", "jamba", JAMBA, jamba_rules, jamba_numbers, jamba_fixed},
     {"gemma", "gemma", GEMMA, NULL, NULL, NULL},
     {"gemma2", "gemma2", GEMMA | WK_HF_WINDOWS, normed_rules, gemma2_numbers, NULL},
     {"gemma3_text", "gemma3", GEMMA | TWO_ROPES, normed_rules, gemma3_numbers, NULL},

@@ -71,6 +71,14 @@ static const wk_hf_rule decoder_rules[] = {
     {"layers.%.mlp.c_proj", "blk.%.ffn_down"},
     {"layers.%.mlp.fc1", "blk.%.ffn_up"},
     {"layers.%.mlp.fc2", "blk.%.ffn_down"},
+    {"layers.%.feed_forward.gate_proj", "blk.%.ffn_gate"},
+    {"layers.%.feed_forward.up_proj", "blk.%.ffn_up"},
+    {"layers.%.feed_forward.down_proj", "blk.%.ffn_down"},
+    {"layers.%.mamba.in_proj", "blk.%.ssm_in"},
+    {"layers.%.mamba.conv1d", "blk.%.ssm_conv1d"},
+    {"layers.%.mamba.A_log$", "blk.%.ssm_a"},
+    {"layers.%.mamba.D$", "blk.%.ssm_d"},
+    {"layers.%.mamba.out_proj", "blk.%.ssm_out"},
     {"layers.%.mlp.gate", "blk.%.ffn_gate_inp"},
     {"layers.%.mlp.experts.#.gate_proj", "blk.%.ffn_gate_exps"},
     {"layers.%.mlp.experts.#.up_proj", "blk.%.ffn_up_exps"},
@@ -139,6 +147,10 @@ static wk_hf_change change_of(const wk_hf_family *family, const char *pattern, b
     if ((traits & WK_HF_PERMUTED_HEADS) && ends_with(pattern, ".attn_q")) return WK_HF_PERMUTE_Q;
     if ((traits & WK_HF_PERMUTED_HEADS) && ends_with(pattern, ".attn_k")) return WK_HF_PERMUTE_K;
     if ((traits & WK_HF_GROUPED_QKV) && ends_with(pattern, ".attn_qkv")) return WK_HF_REGROUP_QKV;
+    if (ends_with(pattern, ".ssm_a")) return WK_HF_NEGATIVE_EXP;
+    if (ends_with(pattern, ".ssm_conv1d") && !is_bias) return WK_HF_SQUEEZE;
+    if ((traits & WK_HF_HEAD_STEPS) && ends_with(pattern, ".ssm_d")) return WK_HF_COLUMN;
+    if ((traits & WK_HF_HEAD_STEPS) && ends_with(pattern, ".ssm_norm")) return WK_HF_GROUPS;
     const bool is_layer_matrix =
         strncmp(pattern, "blk.", 4) == 0 && !ends_with(pattern, "norm") && !is_bias;
     return (traits & WK_HF_TRANSPOSED) && is_layer_matrix ? WK_HF_TRANSPOSE : WK_HF_AS_IT_IS;

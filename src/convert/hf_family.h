@@ -12,7 +12,11 @@ typedef enum wk_hf_change {
     WK_HF_PERMUTE_K,
     WK_HF_REGROUP_QKV, /* rows of q, k and v lie together by head of keys; each kind's become one */
     WK_HF_ADD_ONE,
-    WK_HF_TRANSPOSE, /* [in, out] in the checkpoint */
+    WK_HF_TRANSPOSE,    /* [in, out] in the checkpoint */
+    WK_HF_SQUEEZE,      /* [channels, 1, taps] in the checkpoint */
+    WK_HF_NEGATIVE_EXP, /* the logarithm in the checkpoint; a vector becomes a column */
+    WK_HF_COLUMN,
+    WK_HF_GROUPS, /* a vector becomes a row for each group of a state space */
     WK_HF_LEFT_OUT,
 } wk_hf_change;
 
@@ -34,7 +38,10 @@ typedef enum wk_hf_trait {
     WK_HF_WARM_QUERIES = 1 << 13,      /* queries grow with their position */
     WK_HF_XIELU = 1 << 14,
     WK_HF_RELU_SQUARED = 1 << 15,
-    WK_HF_LATENT = 1 << 16, /* numbers say how wide heads are */
+    WK_HF_LATENT = 1 << 16,     /* numbers say how wide heads are */
+    WK_HF_HEAD_STEPS = 1 << 17, /* of Mamba 2 */
+    WK_HF_SCALED = 1 << 18,     /* multipliers become part of weights */
+    WK_HF_SOME_ATTENTION = 1 << 19,
 } wk_hf_trait;
 
 /* The name of a tensor without ".weight" and ".bias"; with $ at its end the whole name. %: the
@@ -52,6 +59,8 @@ typedef enum wk_hf_kind {
     WK_HF_INVERSE_ROOT, /* 1 / sqrt(x) */
     WK_HF_PRODUCT,      /* of two keys with * between them */
     WK_HF_SUM,          /* the same with + */
+    WK_HF_STEP_RANK,    /* "auto" is a 16th of the channels */
+    WK_HF_UNLIMITED,    /* [0, infinity]; nothing is written */
     WK_HF_GATING,       /* "sigmoid" or "softmax", which is that of the chosen */
     WK_HF_LEADING,      /* how many items of a list are "dense", which all others follow */
     WK_HF_TRUE,         /* it must be true; gguf NULL: nothing is written */

@@ -2,6 +2,7 @@
 #include "convert/hf_tensors.h"
 
 #include "convert/hf_rope.h"
+#include "convert/hf_scales.h"
 #include "core/dtype.h"
 #include "core/map.h"
 #include "core/status.h"
@@ -10,6 +11,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -140,14 +142,31 @@ static wick_status check_parts(const planner *p, const wk_hf_source *source, con
         return wk_fail(p->err, WICK_ERR_FORMAT, "the rows of '%s' do not fit the heads", first);
     if (source->change == WK_HF_TRANSPOSE && rank != 2)
         return wk_fail(p->err, WICK_ERR_FORMAT, "'%s' is not a matrix", first);
+    const int64_t *const extent = source->parts[0]->shape.extent;
+    if (source->change == WK_HF_SQUEEZE && (rank != 3 || extent[1] != 1))
+        return wk_fail(p->err, WICK_ERR_FORMAT, "'%s' is not a convolution", first);
+    if (source->change == WK_HF_GROUPS &&
+        (rank != 1 || p->plan->n_groups == 0 || extent[0] % p->plan->n_groups != 0))
+        return wk_fail(p->err, WICK_ERR_FORMAT, "the rows of '%s' do not fit the groups", first);
     if (source->is_stacked && rank == WICK_MAX_RANK)
         return wk_fail(p->err, WICK_ERR_FORMAT, "'%s' has too many axes", first);
     return WICK_OK;
 }
 
-static wick_shape shape_of(const wk_hf_source *source) {
+/* A vector as rows of this width. */
+static wick_shape rows_of(int64_t n, int64_t width) {
+    return (wick_shape){.rank = 2, .extent = {n / width, width}};
+}
+
+static wick_shape shape_of(const wk_hf_plan *plan, const wk_hf_source *source) {
     const wick_shape from = source->parts[0]->shape;
+    const bool is_column = source->change == WK_HF_NEGATIVE_EXP || source->change == WK_HF_COLUMN;
     wick_shape shape = from;
+    if (is_column && from.rank == 1) return rows_of(from.extent[0], 1);
+    if (source->change == WK_HF_GROUPS)
+        return rows_of(from.extent[0], from.extent[0] / plan->n_groups);
+    if (source->change == WK_HF_SQUEEZE)
+        return (wick_shape){.rank = 2, .extent = {from.extent[0], from.extent[2]}};
     if (source->change == WK_HF_TRANSPOSE) {
         shape.extent[0] = from.extent[1];
         shape.extent[1] = from.extent[0];
@@ -214,9 +233,10 @@ static wick_status plan_all(const planner *p, const wk_checkpoint *checkpoint,
     for (size_t i = 0; i < n; i++) WK_TRY(plan_tensor(p, family, wk_checkpoint_get(checkpoint, i)));
     if (!(family->traits & WK_HF_LEARNED_POSITIONS)) WK_TRY(plan_divisors(p, config));
     if (!(family->traits & WK_HF_ENCODER)) WK_TRY(settle_output(p, config));
+    if (family->traits & WK_HF_SCALED) WK_TRY(wk_hf_add_scales(config, plan, p->arena, p->err));
     for (size_t i = 0; i < plan->n; i++) {
         WK_TRY(check_parts(p, &plan->sources[i], plan->tensors[i].name.text));
-        plan->tensors[i].shape = shape_of(&plan->sources[i]);
+        plan->tensors[i].shape = shape_of(plan, &plan->sources[i]);
     }
     return WICK_OK;
 }
@@ -226,6 +246,8 @@ wick_status wk_hf_plan_make(const wk_checkpoint *checkpoint, const wk_hf_family 
     wk_map index;
     wk_map_init(&index, arena->heap);
     *out = (wk_hf_plan){.heads = wk_hf_read_heads(config)};
+    if (family->traits & WK_HF_HEAD_STEPS)
+        (void)wk_hf_read_u32(config, "mamba_n_groups|n_groups", &out->n_groups, NULL);
     const wick_status status =
         plan_all(&(planner){arena, out, &index, err}, checkpoint, family, config);
     wk_map_release(&index);
@@ -273,6 +295,16 @@ wk_hf_rows wk_hf_count_rows(const wk_hf_plan *plan, size_t index) {
     return (wk_hf_rows){width > 0 ? n / width : 0, width};
 }
 
+static void change_row(const wk_hf_source *source, int64_t row, int64_t width, float *out) {
+    const float scale = (source->scale != 0.0F ? source->scale : 1.0F) *
+                        (source->scales != NULL ? source->scales[row] : 1.0F);
+    for (int64_t i = 0; i < width; i++) {
+        if (source->change == WK_HF_ADD_ONE) out[i] += 1.0F;
+        if (source->change == WK_HF_NEGATIVE_EXP) out[i] = -expf(out[i]);
+        if (scale != 1.0F) out[i] *= scale;
+    }
+}
+
 void wk_hf_read_row(const wk_hf_plan *plan, size_t index, uint32_t part, int64_t row, float *out) {
     const wk_hf_source *const source = &plan->sources[index];
     const wk_checkpoint_tensor *const from = source->parts[part];
@@ -286,5 +318,5 @@ void wk_hf_read_row(const wk_hf_plan *plan, size_t index, uint32_t part, int64_t
         return;
     }
     decode(data + source_row(plan, source, row) * rows.width * bytes, out, rows.width);
-    for (int64_t i = 0; i < rows.width && source->change == WK_HF_ADD_ONE; i++) out[i] += 1.0F;
+    change_row(source, row, rows.width, out);
 }

@@ -11,6 +11,8 @@ typedef struct wk_hf_source {
     uint32_t n_parts;
     bool is_stacked; /* parts along an axis of their own, like experts; else there is one */
     wk_hf_change change;
+    const float *scales; /* of rows; NULL: 1 */
+    float scale;         /* of all; 0: 1 */
 } wk_hf_source;
 
 typedef struct wk_hf_plan {
@@ -19,6 +21,7 @@ typedef struct wk_hf_plan {
     size_t n;
     uint64_t total_bytes; /* of the checkpoint */
     wk_hf_heads heads;
+    uint32_t n_groups; /* of a state space; 0: not said */
 } wk_hf_plan;
 
 /* All of the checkpoint, in its order, in the arena, and what else config.json asks for. The error

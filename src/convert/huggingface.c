@@ -49,8 +49,12 @@ static wick_status fail_memory(wick_error *err) {
 
 /* Vectors, norms and the tables that are added to embeddings are f32 in every GGUF file. */
 static wick_dtype dtype_of(const wick_converting *c, const wick_file_tensor *tensor) {
-    static const char *const floats[] = {"position_embd.weight", "token_types.weight",
-                                         "*norm.weight"};
+    static const char *const floats[] = {"position_embd.weight",
+                                         "token_types.weight",
+                                         "*norm.weight",
+                                         "*ssm_conv1d.weight",
+                                         "*ssm_a",
+                                         "*ssm_d"};
     bool is_float = tensor->shape.rank < 2;
     for (size_t i = 0; i < WK_COUNT(floats); i++)
         is_float |=

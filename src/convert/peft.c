@@ -91,6 +91,10 @@ static wick_status read_settings(wk_peft *p, wick_error *err) {
 static wick_status find_family(wk_peft *p, const wick_model *model, wick_error *err) {
     const char *const architecture = model->info.architecture;
     p->family = wk_hf_family_of(architecture);
+    const bool is_scaled = p->family != NULL && p->family->traits & WK_HF_SCALED;
+    if (is_scaled) /* by multipliers that the file does not name */
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "adapters of PEFT for '%s' models are not supported", architecture);
     if (p->family == NULL)
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
                        "PEFT's names of the matrices of '%s' models are not known: convert the "

@@ -1,6 +1,7 @@
 """Fixtures of families taken apart into folders as Hugging Face has them; GGUF files read back."""
 
 import json
+import math
 import os
 import re
 import struct
@@ -41,6 +42,20 @@ EUROBERT = {**DECODER, "output_norm": "norm", "token_embd": "embed_tokens"}
 MINICPM3 = {**DECODER, "attn_q_a": "self_attn.q_a_proj", "attn_q_a_norm": "self_attn.q_a_layernorm",
             "attn_q_b": "self_attn.q_b_proj", "attn_kv_a_mqa": "self_attn.kv_a_proj_with_mqa",
             "attn_kv_a_norm": "self_attn.kv_a_layernorm", "attn_kv_b": "self_attn.kv_b_proj"}
+MAMBA = {**{f"ffn_{part}": f"feed_forward.{part}_proj" for part in ("gate", "up", "down")},
+         "output_norm": "model.final_layernorm", "ssm_in": "mamba.in_proj",
+         "ssm_conv1d": "mamba.conv1d", "ssm_a": "mamba.A_log$", "ssm_d": "mamba.D$",
+         "ssm_out": "mamba.out_proj"}
+FALCON_H1 = {**DECODER, **MAMBA, "ffn_norm": "pre_ff_layernorm.weight$", "ssm_dt": "mamba.dt_bias$",
+             "ssm_norm": "mamba.norm"}
+JAMBA = {**DECODER, **MAMBA, "ffn_norm": "pre_ff_layernorm", "ffn_gate_inp": "feed_forward.router",
+         **{f"ffn_{part}_exps": f"feed_forward.experts.#.{part}_proj"
+            for part in ("gate", "up", "down")},
+         "ssm_x": "mamba.x_proj", "ssm_dt": "mamba.dt_proj", "ssm_dt_norm": "mamba.dt_layernorm",
+         "ssm_b_norm": "mamba.b_layernorm", "ssm_c_norm": "mamba.c_layernorm"}
+SSM = {"ssm.inner_size": "mamba_d_ssm", "ssm.state_size": "mamba_d_state",
+       "ssm.group_count": "mamba_n_groups", "ssm.time_step_rank": "mamba_n_heads",
+       "ssm.conv_kernel": "mamba_d_conv"}
 PHI = {**DECODER, "attn_output": "self_attn.dense", "ffn_up": "mlp.fc1", "ffn_down": "mlp.fc2",
        "output_norm": "model.final_layernorm"}
 STABLELM = {**DECODER, "attn_q_norm": "self_attn.q_layernorm.norms.#",
@@ -105,6 +120,13 @@ def experts_of_cohere2(config):
                   intermediate_size=config.pop("moe_intermediate_size"),
                   expert_selection_fn="sigmoid", layer_norm_eps=config["rms_norm_eps"])
     windows_of_olmo3(config)
+
+
+def layers_of_jamba(config):
+    config.update(mamba_expand=config.pop("mamba_d_ssm") // config["hidden_size"],
+                  mamba_dt_rank=config.pop("mamba_n_heads"),
+                  num_key_value_heads=max(config["num_key_value_heads"]), attn_layer_period=4,
+                  attn_layer_offset=1)
 
 
 def parts_of_rope(factor):
@@ -181,6 +203,10 @@ FIXTURES = [
       "rope.dimension_count": "qk_rope_head_dim"}, latent_of_minicpm3),
     ("jais2", "jais2", "model.layers.", DECODER, {}, lambda c: c.update(hidden_act="relu2")),
     ("eurobert", "eurobert", "layers.", EUROBERT, {}, None),
+    *((name, "falcon_h1", "model.layers.", FALCON_H1, {**SSM, "rope.dimension_count": "head_dim"},
+       lambda c: c.update(mamba_norm_before_gate=False))
+      for name in ("falcon-h1", "falcon-h1-plain")),
+    ("jamba", "jamba", "model.layers.", JAMBA, {**MOE, **SSM}, layers_of_jamba),
     ("glm4", "glm4", "model.layers.", GLM4, {}, parts_of_rope(0.5)),
     ("stablelm", "stablelm", "model.layers.", DECODER,
      {"use_parallel_residual": "use_parallel_residual"}, parts_of_rope(0.25)),
@@ -274,7 +300,7 @@ def fixture_path(name, kind="gguf"):
 
 
 def checkpoint_name(name, layers, names):
-    match = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)", name)
+    match = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)(?:\.(weight|bias))?", name)
     layer, stem, end = match.groups()
     theirs = names[stem]
     theirs = theirs[:-1] if theirs.endswith("$") else f"{theirs}.{end}"
@@ -341,7 +367,13 @@ def without_one(data):
 def in_checkpoint(gguf, kind, name, data, shape):
     """The bytes that the checkpoint has of a tensor, and their extents."""
     value = lambda key: gguf.values[f"{gguf.values['general.architecture']}.attention.{key}"]
-    stem = name.split(".")[-2]
+    stem = name.split(".")[2 if name.startswith("blk.") else 0]
+    if stem == "ssm_a":
+        data = b"".join(struct.pack("<f", math.log(-x)) for (x,) in struct.iter_unpack("<f", data))
+    if stem == "ssm_conv1d" and len(shape) == 2:
+        return data, [shape[0], 1, shape[1]]
+    if stem == "ssm_norm" or stem in ("ssm_a", "ssm_d") and shape[1:] == [1]:
+        return data, [math.prod(shape)]
     heads = {"attn_q": "head_count", "attn_k": "head_count_kv"}.get(stem)
     if heads and kind in ("llama", "mistral", "mixtral", "smollm3", "granite",
                           "olmo", "ministral3"):
