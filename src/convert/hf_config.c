@@ -1,6 +1,7 @@
 /* convert/hf_config.c: see hf_config.h. */
 #include "convert/hf_config.h"
 
+#include "convert/hf_blocks.h"
 #include "convert/hf_rope.h"
 #include "core/compiler.h"
 #include "core/status.h"
@@ -185,8 +186,8 @@ static wick_status check_unlimited(const wk_json *list, const wk_hf_number *numb
         first->next != NULL && first->next->kind != WK_JSON_NUMBER)
         return WICK_OK;
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                   "config.json: '%s' is not from 0 to infinity: such limits cannot be converted",
-                   number->config);
+                   "config.json: '%.*s' is not from 0 to infinity: such limits cannot be converted",
+                   (int)strcspn(number->config, "|"), number->config);
 }
 
 static wick_status add_gating(const wk_json *item, const wk_hf_number *number,
@@ -283,7 +284,7 @@ static wick_status add_sizes(const wk_hf_family *family, wk_json *config, wk_val
     } else {
         WK_TRY(wk_hf_read_u32(config, ff_keys, &n_ff, err));
     }
-    wk_value_list_u32(values, ".feed_forward_length", n_ff);
+    if (!(family->traits & WK_HF_BLOCKS)) wk_value_list_u32(values, ".feed_forward_length", n_ff);
     return add_numbers(config, context, values, err);
 }
 
@@ -313,25 +314,10 @@ static wick_status add_windows(wk_json *config, wk_value_list *values, wick_erro
     return WICK_OK;
 }
 
-/* Layers without attention have no heads of keys. */
-static wick_status add_some_heads(wk_json *config, wk_value_list *values, wick_error *err) {
-    uint32_t n_layers = 0, period = 0, offset = 0;
-    WK_TRY(wk_hf_read_u32(config, "num_hidden_layers", &n_layers, err));
-    WK_TRY(wk_hf_read_u32(config, "attn_layer_period", &period, err));
-    WK_TRY(wk_hf_read_u32(config, "attn_layer_offset", &offset, err));
-    if (period == 0) return fail_number(err, "attn_layer_period", "0");
-    uint32_t *const n_kv = wk_arena_array(values->arena, n_layers, sizeof *n_kv);
-    if (n_kv == NULL) return wk_fail_memory(err, n_layers, 0, "the layers of a model");
-    for (uint32_t i = 0; i < n_layers; i++)
-        n_kv[i] = i % period == offset ? wk_hf_read_heads(config).n_kv : 0;
-    wk_value_list_array(values, ".attention.head_count_kv", WICK_VALUE_U32, n_kv, n_layers);
-    return WICK_OK;
-}
-
 static wick_status add_heads(const wk_hf_family *family, wk_json *config, wk_value_list *values,
                              wick_error *err) {
     if (family->traits & WK_HF_SOME_ATTENTION)
-        WK_TRY(add_some_heads(config, values, err));
+        WK_TRY(wk_hf_add_blocks(family, config, values, err));
     else
         wk_value_list_u32(values, ".attention.head_count_kv", wk_hf_read_heads(config).n_kv);
     const bool is_said = wk_hf_find(config, "head_dim") != NULL;

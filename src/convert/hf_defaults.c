@@ -5,9 +5,11 @@
  * versions differ (cohere, olmo3). What is 10000, or 1, both there and in GGUF needs no row. */
 #include "convert/hf_defaults.h"
 
+#include "convert/hf_blocks.h"
 #include "convert/hf_rope.h"
 #include "core/compiler.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* For these model types, * for all others, where none of the keys is there: the first one has this
@@ -37,6 +39,14 @@ static const row rows[] = {
     {"jamba|falcon_h1", "mamba_d_conv", "4"},
     {"jamba", "mamba_expand", "2"},
     {"jamba", "mamba_dt_rank", "\"auto\""},
+    {"nemotron_h", KV_HEADS, "8"},
+    {"nemotron_h", "head_dim|attention_head_dim", "128"},
+    {"nemotron_h", "n_groups|mamba_n_groups", "8"},
+    {"nemotron_h", "conv_kernel|mamba_d_conv", "4"},
+    {"nemotron_h", "ssm_state_size", "128"},
+    {"nemotron_h", "routed_scaling_factor", "1.0"},
+    {"nemotron_h", "norm_topk_prob", "true"},
+    {"nemotron_h", "n_shared_experts", "1"},
     {"falcon_h1", "mamba_n_groups", "1"},
     {"falcon_h1", "mamba_d_state", "256"},
     {"falcon_h1", "mamba_n_heads", "128"},
@@ -114,6 +124,22 @@ static wick_status add(const row *at, wk_json *config, wk_arena *arena, wick_err
     return WICK_OK;
 }
 
+/* The list of layers says how many there are. */
+static wick_status add_count(wk_json *config, wk_arena *arena, wick_error *err) {
+    char text[16];
+    wk_str blocks = {0};
+    const wk_json *const places[] = {config};
+    if (is_there(places, 1, "num_hidden_layers")) return WICK_OK;
+    WK_TRY(wk_hf_read_blocks(config, arena, &blocks, err));
+    snprintf(text, sizeof text, "%zu", blocks.size);
+    wk_json *item = NULL;
+    WK_TRY(wk_json_parse(arena, text, strlen(text), &item, err));
+    item->key = wk_str_of("num_hidden_layers");
+    item->is_read = true;
+    wk_json_append(config, item);
+    return WICK_OK;
+}
+
 wick_status wk_hf_add_defaults(const wk_hf_family *family, wk_json *config, wk_arena *arena,
                                wick_error *err) {
     const wk_json *const places[] = {config, wk_hf_rope_parameters(config),
@@ -123,5 +149,5 @@ wick_status wk_hf_add_defaults(const wk_hf_family *family, wk_json *config, wk_a
         if (!is_there(places, WK_COUNT(places), rows[i].keys))
             WK_TRY(add(&rows[i], config, arena, err));
     }
-    return WICK_OK;
+    return family->traits & WK_HF_BLOCKS ? add_count(config, arena, err) : WICK_OK;
 }

@@ -69,6 +69,31 @@ static const wk_hf_rule jamba_rules[] = {
     {"layers.%.mamba.c_layernorm", "blk.%.ssm_c_norm"},
     {NULL, NULL},
 };
+static const wk_hf_rule nemotron_h_rules[] = {
+    {"embeddings", "token_embd"},
+    {"norm_f", "output_norm"},
+    {"layers.%.norm", "blk.%.attn_norm"},
+    {"layers.%.mixer.in_proj", "blk.%.ssm_in"},
+    {"layers.%.mixer.conv1d", "blk.%.ssm_conv1d"},
+    {"layers.%.mixer.A_log$", "blk.%.ssm_a"},
+    {"layers.%.mixer.D$", "blk.%.ssm_d"},
+    {"layers.%.mixer.dt_bias$", "blk.%.ssm_dt.bias"},
+    {"layers.%.mixer.norm", "blk.%.ssm_norm"},
+    {"layers.%.mixer.out_proj", "blk.%.ssm_out"},
+    {"layers.%.mixer.q_proj", "blk.%.attn_q"},
+    {"layers.%.mixer.k_proj", "blk.%.attn_k"},
+    {"layers.%.mixer.v_proj", "blk.%.attn_v"},
+    {"layers.%.mixer.o_proj", "blk.%.attn_output"},
+    {"layers.%.mixer.up_proj", "blk.%.ffn_up"},
+    {"layers.%.mixer.down_proj", "blk.%.ffn_down"},
+    {"layers.%.mixer.gate", "blk.%.ffn_gate_inp"},
+    {"layers.%.mixer.gate.e_score_correction_bias$", "blk.%.exp_probs_b.bias"},
+    {"layers.%.mixer.experts.#.up_proj", "blk.%.ffn_up_exps"},
+    {"layers.%.mixer.experts.#.down_proj", "blk.%.ffn_down_exps"},
+    {"layers.%.mixer.shared_experts.up_proj", "blk.%.ffn_up_shexp"},
+    {"layers.%.mixer.shared_experts.down_proj", "blk.%.ffn_down_shexp"},
+    {NULL, NULL},
+};
 static const wk_hf_rule gpt2_rules[] = {
     {"wte", "token_embd"},
     {"wpe", "position_embd"},
@@ -253,6 +278,30 @@ static const wk_hf_number jamba_numbers[] = {
     {"num_experts_per_tok", ".expert_used_count", WK_HF_U32, false},
     {.config = NULL},
 };
+enum { NEMOTRON_EXPERTS = 9 }; /* rows of a model without experts come after them */
+static const wk_hf_number nemotron_h_numbers[] = {
+    {"n_routed_experts", ".expert_count", WK_HF_U32, false},
+    {"num_experts_per_tok", ".expert_used_count", WK_HF_U32, false},
+    {"n_shared_experts", ".expert_shared_count", WK_HF_U32, false},
+    {"moe_intermediate_size", ".expert_feed_forward_length", WK_HF_U32, false},
+    {"moe_shared_expert_intermediate_size", ".expert_shared_feed_forward_length", WK_HF_U32, false},
+    {"routed_scaling_factor", ".expert_weights_scale", WK_HF_F32, false},
+    {"norm_topk_prob", ".expert_weights_norm", WK_HF_BOOL, false},
+    {"n_group", ".expert_group_count", WK_HF_U32, true},
+    {"topk_group", ".expert_group_used_count", WK_HF_U32, true},
+    [NEMOTRON_EXPERTS] = {"mamba_num_heads*mamba_head_dim", ".ssm.inner_size", WK_HF_PRODUCT,
+                          false},
+    {"ssm_state_size", ".ssm.state_size", WK_HF_U32, false},
+    {"n_groups|mamba_n_groups", ".ssm.group_count", WK_HF_U32, false},
+    {"mamba_num_heads", ".ssm.time_step_rank", WK_HF_U32, false},
+    {"conv_kernel|mamba_d_conv", ".ssm.conv_kernel", WK_HF_U32, false},
+    {"head_dim|attention_head_dim", ".attention.key_length", WK_HF_U32, false},
+    {"head_dim|attention_head_dim", ".attention.value_length", WK_HF_U32, false},
+    {"layer_norm_epsilon|rms_norm_eps", ".attention.layer_norm_rms_epsilon", WK_HF_F32, false},
+    {"vocab_size", ".vocab_size", WK_HF_U32, false},
+    {"time_step_limit|mamba_dt_limit", NULL, WK_HF_UNLIMITED, true},
+    {.config = NULL},
+};
 static const wk_hf_number parallel_numbers[] = {
     {"use_parallel_residual", ".use_parallel_residual", WK_HF_BOOL, true},
     {.config = NULL},
@@ -323,6 +372,19 @@ static const wk_hf_fixed jamba_fixed[] = {
     {"mamba_inner_layernorms", "true"},
     {.keys = NULL},
 };
+/* Sizes of experts where there are none, those of training, and of layers that are left out. */
+static const wk_hf_fixed nemotron_h_fixed[] = {
+    {"mlp_hidden_act", "relu2"},
+    {"mamba_hidden_act", "silu"},
+    {"expand|mamba_expand|chunk_size|mamba_chunk_size|use_conv_bias|mamba_*bias", NULL},
+    {"time_step_min|time_step_max|time_step_floor|time_step_rank|mamba_dt_*", NULL},
+    {"use_mamba_kernels|mamba_ssm_cache_dtype|num_logits_to_keep|residual_in_fp32", NULL},
+    {"rescale_prenorm_residual|moe_shared_expert_overlap", NULL},
+    {"num_nextn_predict_layers|mtp_*|intermediate_size|moe_intermediate_size", NULL},
+    {"moe_shared_expert_intermediate_size|n_routed_experts|n_shared_experts", NULL},
+    {"num_experts_per_tok|routed_scaling_factor|norm_topk_prob|n_group|topk_group", NULL},
+    {.keys = NULL},
+};
 static const wk_hf_fixed ministral3_fixed[] = {
     {"rope_parameters.max_position_embeddings", NULL},
     {.keys = NULL},
@@ -372,6 +434,8 @@ enum {
     JAIS2 = WK_HF_LAYER_NORM | WK_HF_RELU_SQUARED | WK_HF_ROPE_DIMENSION,
     FALCON_H1 = WK_HF_HEAD_STEPS | WK_HF_SCALED | WK_HF_ROPE_DIMENSION,
     JAMBA = WK_HF_SOME_ATTENTION | WK_HF_LEARNED_POSITIONS,
+    NEMOTRON_H = WK_HF_HEAD_STEPS | WK_HF_SOME_ATTENTION | WK_HF_BLOCKS | WK_HF_LATENT |
+                 WK_HF_LEARNED_POSITIONS | WK_HF_LAYER_NORM,
     SMOLLM3 = WK_HF_PERMUTED_HEADS | WK_HF_FOURTH_UNROTATED,
     GPT2 = LAYER_GELU | WK_HF_TRANSPOSED | WK_HF_LEARNED_POSITIONS,
     BERT = LAYER_GELU_ERF | WK_HF_ENCODER | WK_HF_LEARNED_POSITIONS,
@@ -395,6 +459,10 @@ const wk_hf_family wk_hf_families[] = {
     {"minicpm3", "minicpm3", WK_HF_LATENT, minicpm3_rules, minicpm3_numbers, minicpm3_fixed},
     {"falcon_h1", "falcon-h1", FALCON_H1, falcon_h1_rules, falcon_h1_numbers, falcon_h1_fixed},
     {"jamba", "jamba", JAMBA, jamba_rules, jamba_numbers, jamba_fixed},
+    {"nemotron_h", "nemotron_h_moe", NEMOTRON_H | WK_HF_EXPERT_BLOCKS, nemotron_h_rules,
+     nemotron_h_numbers, nemotron_h_fixed},
+    {"nemotron_h", "nemotron_h", NEMOTRON_H, nemotron_h_rules,
+     nemotron_h_numbers + NEMOTRON_EXPERTS, nemotron_h_fixed},
     {"gemma", "gemma", GEMMA, NULL, NULL, NULL},
     {"gemma2", "gemma2", GEMMA | WK_HF_WINDOWS, normed_rules, gemma2_numbers, NULL},
     {"gemma3_text", "gemma3", GEMMA | TWO_ROPES, normed_rules, gemma3_numbers, NULL},

@@ -2,6 +2,7 @@
 #include "convert/hf_family.h"
 
 #include "convert/hf_families.h"
+#include "convert/hf_kinds.h"
 #include "core/compiler.h"
 #include "core/status.h"
 
@@ -19,6 +20,20 @@ bool wk_hf_is_named(const char *keys, wk_str text) {
     return false;
 }
 
+/* Of the families of a model_type one may have experts: lists and patterns of layers name them. */
+static bool fits(const wk_hf_family *family, const wk_json *config) {
+    const wk_json *const pattern = wk_json_get(config, "hybrid_override_pattern");
+    const wk_json *const lists[] = {wk_json_get(config, "layers_block_type"),
+                                    wk_json_get(config, "layer_types")};
+    if (!(family->traits & WK_HF_EXPERT_BLOCKS)) return true;
+    if (wk_hf_is_text(pattern)) return wk_str_matches(wk_str_of("*E*"), pattern->string);
+    for (size_t i = 0; i < WK_COUNT(lists); i++)
+        for (const wk_json *item = lists[i] != NULL ? lists[i]->child : NULL; item != NULL;
+             item = item->next)
+            if (wk_str_is(item->string, "moe")) return true;
+    return false;
+}
+
 wick_status wk_hf_family_find(const wk_json *config, const wk_hf_family **out, wick_error *err) {
     const wk_json *const type = wk_json_get(config, "model_type");
     if (type == NULL || type->kind != WK_JSON_STRING)
@@ -27,7 +42,8 @@ wick_status wk_hf_family_find(const wk_json *config, const wk_hf_family **out, w
     size_t size = 0;
     for (size_t i = 0; i < wk_hf_n_families; i++) {
         *out = &wk_hf_families[i];
-        if (wk_str_is(type->string, wk_hf_families[i].model_type)) return WICK_OK;
+        if (wk_str_is(type->string, (*out)->model_type) && fits(*out, config)) return WICK_OK;
+        if ((*out)->traits & WK_HF_EXPERT_BLOCKS) continue;
         size += (size_t)snprintf(known + size, sizeof known - size, " %s",
                                  wk_hf_families[i].model_type);
         assert(size < sizeof known);
@@ -184,7 +200,8 @@ static bool apply(const wk_hf_family *family, const wk_hf_rule *rules, const cha
 }
 
 bool wk_hf_rename(const wk_hf_family *family, wk_str name, wk_hf_place *out) {
-    static const char *const prefixes[] = {"model.", "transformer.", "gpt_neox.", "bert."};
+    static const char *const prefixes[] = {"model.", "transformer.", "gpt_neox.", "bert.",
+                                           "backbone."};
     const uint32_t traits = family->traits;
     *out = (wk_hf_place){.change = WK_HF_LEFT_OUT};
     if (is_left_out(name)) return true;

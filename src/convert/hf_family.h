@@ -42,6 +42,8 @@ typedef enum wk_hf_trait {
     WK_HF_HEAD_STEPS = 1 << 17, /* of Mamba 2 */
     WK_HF_SCALED = 1 << 18,     /* multipliers become part of weights */
     WK_HF_SOME_ATTENTION = 1 << 19,
+    WK_HF_BLOCKS = 1 << 20,        /* each layer is a mixer or an MLP; */
+    WK_HF_EXPERT_BLOCKS = 1 << 21, /* the latter have experts */
 } wk_hf_trait;
 
 /* The name of a tensor without ".weight" and ".bias"; with $ at its end the whole name. %: the
@@ -91,7 +93,8 @@ typedef struct wk_hf_family {
 /* Whether text is one of keys, which have | between them and may have * for any characters. */
 bool wk_hf_is_named(const char *keys, wk_str text);
 
-/* By model_type of config.json. WICK_ERR_UNSUPPORTED names it and lists what is known. */
+/* By model_type of config.json, and the first that its layers fit. WICK_ERR_UNSUPPORTED names it
+ * and lists what is known. */
 wick_status wk_hf_family_find(const wk_json *config, const wk_hf_family **out, wick_error *err);
 
 /* By the architecture in GGUF: the first family of those that share its names. NULL: none. */

@@ -56,6 +56,18 @@ JAMBA = {**DECODER, **MAMBA, "ffn_norm": "pre_ff_layernorm", "ffn_gate_inp": "fe
 SSM = {"ssm.inner_size": "mamba_d_ssm", "ssm.state_size": "mamba_d_state",
        "ssm.group_count": "mamba_n_groups", "ssm.time_step_rank": "mamba_n_heads",
        "ssm.conv_kernel": "mamba_d_conv"}
+NEMOTRON_H = {"token_embd": "backbone.embeddings", "output_norm": "backbone.norm_f",
+              "output": "lm_head", "attn_norm": "norm", "ssm_in": "mixer.in_proj",
+              "ssm_conv1d": "mixer.conv1d", "ssm_a": "mixer.A_log$", "ssm_d": "mixer.D$",
+              "ssm_dt": "mixer.dt_bias$", "ssm_norm": "mixer.norm", "ssm_out": "mixer.out_proj",
+              "attn_q": "mixer.q_proj", "attn_k": "mixer.k_proj", "attn_v": "mixer.v_proj",
+              "attn_output": "mixer.o_proj", "ffn_up": "mixer.up_proj",
+              "ffn_down": "mixer.down_proj", "ffn_gate_inp": "mixer.gate",
+              "exp_probs_b": "mixer.gate.e_score_correction_bias$",
+              "ffn_up_exps": "mixer.experts.#.up_proj",
+              "ffn_down_exps": "mixer.experts.#.down_proj",
+              "ffn_up_shexp": "mixer.shared_experts.up_proj",
+              "ffn_down_shexp": "mixer.shared_experts.down_proj"}
 PHI = {**DECODER, "attn_output": "self_attn.dense", "ffn_up": "mlp.fc1", "ffn_down": "mlp.fc2",
        "output_norm": "model.final_layernorm"}
 STABLELM = {**DECODER, "attn_q_norm": "self_attn.q_layernorm.norms.#",
@@ -127,6 +139,16 @@ def layers_of_jamba(config):
                   mamba_dt_rank=config.pop("mamba_n_heads"),
                   num_key_value_heads=max(config["num_key_value_heads"]), attn_layer_period=4,
                   attn_layer_offset=1)
+
+
+def blocks_of_nemotron(config):
+    sizes = [max(config[key]) for key in ("num_key_value_heads", "intermediate_size")]
+    kinds = zip(config["num_key_value_heads"], config["intermediate_size"])
+    mlp = "E" if "n_routed_experts" in config else "-"
+    config.update(hybrid_override_pattern="".join("*" if kv else mlp if ff else "M"
+                                                  for kv, ff in kinds),
+                  num_key_value_heads=sizes[0], intermediate_size=sizes[1],
+                  mamba_head_dim=config.pop("mamba_d_ssm") // config["mamba_num_heads"])
 
 
 def parts_of_rope(factor):
@@ -207,6 +229,14 @@ FIXTURES = [
        lambda c: c.update(mamba_norm_before_gate=False))
       for name in ("falcon-h1", "falcon-h1-plain")),
     ("jamba", "jamba", "model.layers.", JAMBA, {**MOE, **SSM}, layers_of_jamba),
+    *((name, "nemotron_h", "backbone.layers.", NEMOTRON_H,
+       {**EXPERTS, "ssm.inner_size": "mamba_d_ssm", "ssm.state_size": "ssm_state_size",
+        "ssm.group_count": "n_groups", "ssm.time_step_rank": "mamba_num_heads",
+        "ssm.conv_kernel": "conv_kernel", "expert_count": "n_routed_experts",
+        "expert_shared_feed_forward_length": "moe_shared_expert_intermediate_size",
+        "expert_shared_count": "n_shared_experts", "attention.layer_norm_rms_epsilon": None,
+        "attention.layer_norm_epsilon": "layer_norm_epsilon"}, blocks_of_nemotron)
+      for name in ("nemotron-h", "nemotron_h_moe")),
     ("glm4", "glm4", "model.layers.", GLM4, {}, parts_of_rope(0.5)),
     ("stablelm", "stablelm", "model.layers.", DECODER,
      {"use_parallel_residual": "use_parallel_residual"}, parts_of_rope(0.25)),
@@ -245,7 +275,8 @@ CONFIG = {
     "vocab_size": "vocab_size",
 }
 # What other converters write, and what means the same without it.
-UNWRITTEN = {"command-r.rope.scaling.type", "falcon.tensor_data_layout"}
+UNWRITTEN = {"command-r.rope.scaling.type", "falcon.tensor_data_layout",
+             "nemotron_h.rope.dimension_count", "nemotron_h.rope.scaling.finetuned"}
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 32}
 SIZES = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
