@@ -52,6 +52,10 @@ static const row rows[] = {
     {"falcon_h1", "mamba_n_heads", "128"},
     {"glm4|starcoder2", KV_HEADS, "2"},
     {"falcon", "multi_query", "true"},
+    {"gemma3_text", "num_attention_heads", "8"}, /* Gemma 3 4B does not say its sizes */
+    {"gemma3_text", "vocab_size", "262208"},
+    {"gemma3_text", "rms_norm_eps", "1e-06"},
+    {"gemma3_text", POSITIONS, "131072"},
     {"mixtral|gemma3_text", "rope_theta", "1000000.0"},
     {"smollm3", "rope_theta", "2000000.0"},
     {"cohere|olmo3", "rope_theta", NULL},

@@ -172,11 +172,13 @@ static wk_hf_change change_of(const wk_hf_family *family, const char *pattern, b
     return (traits & WK_HF_TRANSPOSED) && is_layer_matrix ? WK_HF_TRANSPOSE : WK_HF_AS_IT_IS;
 }
 
-/* Constants, and heads for other tasks than ours, of which guessing further tokens is one. */
+/* Constants, heads for other tasks than ours, of which guessing further tokens is one, and what
+ * sees pictures. */
 static bool is_left_out(wk_str name) {
     static const char *const globs[] = {
         "*rotary_emb.inv_freq", "*embeddings.position_ids", "*pooler.dense.*", "cls.*",
-        "*.attn.bias",          "*.attention.bias",         "*.masked_bias",   "mtp.*"};
+        "*.attn.bias",          "*.attention.bias",         "*.masked_bias",   "mtp.*",
+        "*vision_tower.*",      "*multi_modal_projector.*"};
     for (size_t i = 0; i < WK_COUNT(globs); i++)
         if (wk_str_matches(wk_str_of(globs[i]), name)) return true;
     return false;
@@ -200,8 +202,10 @@ static bool apply(const wk_hf_family *family, const wk_hf_rule *rules, const cha
 }
 
 bool wk_hf_rename(const wk_hf_family *family, wk_str name, wk_hf_place *out) {
-    static const char *const prefixes[] = {"model.", "transformer.", "gpt_neox.", "bert.",
-                                           "backbone."};
+    static const char *const prefixes[] = {"model.",          "model.language_model.",
+                                           "language_model.", "language_model.model.",
+                                           "transformer.",    "gpt_neox.",
+                                           "bert.",           "backbone."};
     const uint32_t traits = family->traits;
     *out = (wk_hf_place){.change = WK_HF_LEFT_OUT};
     if (is_left_out(name)) return true;

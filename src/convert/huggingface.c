@@ -7,6 +7,7 @@
 #include "convert/hf_defaults.h"
 #include "convert/hf_kinds.h"
 #include "convert/hf_tensors.h"
+#include "convert/hf_text.h"
 #include "convert/hf_unread.h"
 #include "convert/hf_vocabulary.h"
 #include "convert/hf_xielu.h"
@@ -250,6 +251,7 @@ static wick_status plan(wick_converting *c, const char *folder, const char *out,
     WK_TRY(choose_dtype(desc->type, &c->matrix_dtype, err));
     WK_TRY(wk_checkpoint_open(&c->heap, folder, "model", out, &c->checkpoint, err));
     WK_TRY(wk_checkpoint_json(c->checkpoint, &c->arena, "config.json", true, &c->config, err));
+    WK_TRY(wk_hf_take_text(&c->config, &c->arena, err));
     WK_TRY(wk_hf_family_find(c->config, &c->family, err));
     WK_TRY(wk_hf_add_defaults(c->family, c->config, &c->arena, err));
     WK_TRY(wk_hf_plan_make(c->checkpoint, c->family, c->config, &c->arena, &c->plan, err));

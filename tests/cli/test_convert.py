@@ -1,6 +1,7 @@
 """wick convert: what it makes of a checkpoint is what other converters made of it: the fixtures of
 families are taken apart into folders as Hugging Face has them, and converted back."""
 
+import json
 import os
 import struct
 import sys
@@ -97,6 +98,42 @@ def test_multipliers():
             change(Path(top) / "tiny/config.json", lambda c, edit=edit: c.update(edit))
             fails(1, words, arguments=["convert", f"{top}/tiny", f"{top}/out.gguf", "--force"])
             (Path(top) / "tiny/config.json").write_text(kept)
+    return None
+
+
+def test_text_of_wholes():
+    """Of a model that sees pictures the text part."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    pictures = {name: ([2], bytes(8)) for name in
+                ("vision_tower.x.weight", "multi_modal_projector.linear_1.weight")}
+    beside = {"vision_config": {"hidden_size": 8, "frog": 1}, "image_token_index": 5,
+              "mm_tokens_per_image": 4, "spatial_merge_size": 2, "torch_dtype": "bfloat16",
+              "vision_feature_layer": -1, "multimodal_projector_bias": False}
+    for name, whole, prefix in (("gemma3", "gemma3", "language_model."),
+                                ("mistral3", "mistral3", "model.language_model."),
+                                ("mistral", "mistral3", "language_model.")):
+        with tempfile.TemporaryDirectory() as top:
+            tiny, fixture = Path(top) / "tiny", next(f for f in FIXTURES if f[0] == name)
+            expected = take_apart(fixture, tiny)
+            tensors = checkpoint_of(expected, *fixture[1:4])
+            renamed = {(prefix + key if prefix[0] == "l" else key.replace("model.", prefix)): tensor
+                       for key, tensor in tensors.items()}
+            write_safetensors(tiny / "model.safetensors", {**renamed, **pictures})
+            config = json.loads((tiny / "config.json").read_text())
+            tied = config.pop("tie_word_embeddings")
+            config["tie_word_embeddings"] = not tied  # that of the whole counts
+            whole_config = {**beside, "model_type": whole, "text_config": config,
+                            "tie_word_embeddings": tied}
+            (tiny / "config.json").write_text(json.dumps(whole_config))
+            succeeds("convert", tiny, f"{top}/out.gguf")
+            check_tensors(name, Gguf(f"{top}/out.gguf"), expected)
+            for edit, words in (({"frog": 1}, "'frog' is 1:"),
+                                ({"quantization_config": {"bits": 4}}, "quantization_config"),
+                                ({"text_config": {**config, "frog": 2}}, "'frog' is 2:"),
+                                ({"text_config": 5}, "cannot be converted")):
+                (tiny / "config.json").write_text(json.dumps({**whole_config, **edit}))
+                fails(1, words, arguments=["convert", tiny, f"{top}/out.gguf", "--force"])
     return None
 
 
