@@ -237,6 +237,21 @@ FIXTURES = [
         "expert_shared_count": "n_shared_experts", "attention.layer_norm_rms_epsilon": None,
         "attention.layer_norm_epsilon": "layer_norm_epsilon"}, blocks_of_nemotron)
       for name in ("nemotron-h", "nemotron_h_moe")),
+    ("exaone4", "exaone4", "model.layers.", NORMED,
+     {"attention.sliding_window": "sliding_window", "attention.sliding_window_pattern": "pattern"},
+     windows_of_olmo3),
+    ("cohere2", "cohere2", "model.layers.", DECODER,
+     {"attention.sliding_window": "sliding_window", "attention.sliding_window_pattern": "pattern",
+      "logit_scale": "logit_scale"}, windows_of_olmo3),
+    ("arcee", "arcee", "model.layers.", DECODER, {}, lambda c: c.update(hidden_act="relu2")),
+    ("seed_oss", "seed_oss", "model.layers.",
+     {**DECODER, "post_attention_norm": "post_attention_layernorm"}, {}, None),
+    ("olmoe", "olmoe", "model.layers.", DECODER,
+     {"expert_count": "num_experts", "expert_used_count": "num_experts_per_tok",
+      "expert_weights_norm": "norm_topk_prob"}, None),
+    ("nemotron", "nemotron", "model.layers.", DECODER,
+     {"attention.layer_norm_epsilon": "norm_eps"},
+     lambda c: c.update(hidden_act="relu2", partial_rotary_factor=0.5)),
     ("glm4", "glm4", "model.layers.", GLM4, {}, parts_of_rope(0.5)),
     ("stablelm", "stablelm", "model.layers.", DECODER,
      {"use_parallel_residual": "use_parallel_residual"}, parts_of_rope(0.25)),
@@ -407,7 +422,7 @@ def in_checkpoint(gguf, kind, name, data, shape):
         return data, [math.prod(shape)]
     heads = {"attn_q": "head_count", "attn_k": "head_count_kv"}.get(stem)
     if heads and kind in ("llama", "mistral", "mixtral", "smollm3", "granite",
-                          "olmo", "ministral3"):
+                          "olmo", "ministral3", "arcee"):
         return halves_apart(data, shape[0], value(heads)), shape
     if stem == "attn_qkv" and kind in ("gpt_neox", "falcon"):
         n_q = value("head_count")
@@ -415,7 +430,8 @@ def in_checkpoint(gguf, kind, name, data, shape):
         return groups_of_heads(data, shape[0], n_q, n_kv), shape
     if kind == "gpt2" and name.startswith("blk.") and len(shape) == 2:
         return transposed(data, shape[0]), shape[::-1]
-    if kind.startswith("gemma") and stem.endswith("norm"):
+    if stem.endswith("norm") and (kind.startswith("gemma") or
+                                  (kind == "nemotron" and name.endswith(".weight"))):
         return without_one(data), shape
     return data, shape
 
