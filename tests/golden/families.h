@@ -87,6 +87,11 @@ static inline double worst(const float *found, const float *want, size_t n) {
     return largest / sqrt(squares / (double)n - mean * mean);
 }
 
+/* A table of positions ends with the model's context. */
+static inline bool has_position_table(const char *architecture) {
+    return strcmp(architecture, "gpt2") == 0 || strcmp(architecture, "starcoder") == 0;
+}
+
 static inline bool ends_with(const char *text, const char *end) {
     const size_t size = strlen(text), n = strlen(end);
     return size > n && strcmp(text + size - n, end) == 0;

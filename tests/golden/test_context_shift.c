@@ -117,8 +117,7 @@ static void test_fixture(void **state) {
         fail_msg("%s", error.message);
     wick_model_info info;
     wick_model_get_info(model, &info);
-    /* A table of positions ends with the model's context. */
-    context = strcmp(info.architecture, "gpt2") == 0 ? 96 : MOST_CONTEXT;
+    context = has_position_table(info.architecture) ? 96 : MOST_CONTEXT;
     check_model(model);
     static const wick_session_desc refused[] = {
         {.context_shift = true, .n_keep = 96, .context_length = 96},

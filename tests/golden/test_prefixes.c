@@ -99,8 +99,7 @@ static void make_prompt(scene *s, uint32_t first) {
     wick_model_info info;
     wick_model_get_info(s->model, &info);
     s->n_vocab = info.n_vocab;
-    /* A table of positions ends with the model's context. */
-    s->n_prompt = strcmp(info.architecture, "gpt2") == 0 ? info.context_length - 50 : N_PROMPT;
+    s->n_prompt = has_position_table(info.architecture) ? info.context_length - 50 : N_PROMPT;
     if (chosen.backend == WICK_BACKEND_WEBGPU) s->n_prompt = 150; /* its driver is slow here */
     for (uint32_t i = 0; i < s->n_prompt; i++) s->ids[i] = (i * 37 + i / 7 + first) % info.n_vocab;
 }
