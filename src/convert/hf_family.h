@@ -66,7 +66,7 @@ typedef enum wk_hf_kind {
     WK_HF_GATING,       /* "sigmoid" or "softmax", which is that of the chosen */
     WK_HF_LEADING,      /* how many items of a list are "dense", which all others follow */
     WK_HF_TRUE,         /* it must be true; gguf NULL: nothing is written */
-    WK_HF_CONSTANT,     /* config is no key but the number */
+    WK_HF_CONSTANT,     /* config is the number itself, not a key */
 } wk_hf_kind;
 /* A key of config.json, or several that mean the same with | between them, and that of GGUF. */
 typedef struct wk_hf_number {
