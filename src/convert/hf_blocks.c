@@ -50,8 +50,9 @@ static wick_status find_blocks(const wk_hf_family *family, wk_json *config, wk_a
     WK_TRY(wk_hf_read_u32(config, "num_hidden_layers", &n, err));
     if (family->traits & WK_HF_BLOCKS) {
         WK_TRY(wk_hf_read_blocks(config, arena, out, err));
-        const size_t n_kinds = strspn(out->text != NULL ? out->text : "", "M*-E");
-        if (out->text != NULL && out->size == n && n_kinds >= n) return WICK_OK;
+        size_t n_known = 0;
+        while (n_known < out->size && memchr("M*-E", out->text[n_known], 4)) n_known++;
+        if (out->text != NULL && out->size == n && n_known == n) return WICK_OK;
         return wk_fail(err, WICK_ERR_FORMAT,
                        "config.json: '%s' is missing, or not M, *, - or E for each layer",
                        text_key);

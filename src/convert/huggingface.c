@@ -163,6 +163,17 @@ static wick_status add_pooling(wick_converting *c, wick_error *err) {
     return WICK_OK;
 }
 
+/* Every layer has several tensors, so a number that is believed is bounded by the files. */
+static wick_status check_layers(wick_converting *c, wick_error *err) {
+    const size_t n_tensors = wk_checkpoint_count(c->checkpoint);
+    uint32_t n_layers = 0;
+    WK_TRY(wk_hf_read_u32(c->config, "num_hidden_layers|n_layer", &n_layers, err));
+    if (n_layers <= n_tensors) return WICK_OK;
+    return wk_fail(err, WICK_ERR_FORMAT,
+                   "config.json: there are %" PRIu32 " layers, but only %zu tensors", n_layers,
+                   n_tensors);
+}
+
 static wick_status add_xielu(wick_converting *c, wick_error *err) {
     uint32_t n_layers = 0;
     if (!(c->family->traits & WK_HF_XIELU)) return WICK_OK;
@@ -254,6 +265,7 @@ static wick_status plan(wick_converting *c, const char *folder, const char *out,
     WK_TRY(wk_hf_take_text(&c->config, &c->arena, err));
     WK_TRY(wk_hf_family_find(c->config, &c->family, err));
     WK_TRY(wk_hf_add_defaults(c->family, c->config, &c->arena, err));
+    WK_TRY(check_layers(c, err));
     WK_TRY(wk_hf_plan_make(c->checkpoint, c->family, c->config, &c->arena, &c->plan, err));
     choose_dtypes(c);
     return describe(c, folder, err);

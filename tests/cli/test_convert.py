@@ -173,6 +173,8 @@ def test_refusals():
          ["no whole model", "'blk.2.attn_norm.weight'"]),
         ("config.json", lambda c: c.update(num_hidden_layers=1),
          ["no whole model", "'blk.1.attn_norm.weight'"]),
+        ("config.json", lambda c: c.update(num_hidden_layers=2**32 - 1),
+         "there are 4294967295 layers"),
         ("config.json", lambda c: c.update(intermediate_size=95), ["no whole model", "ffn_down"]),
         ("config.json", lambda c: c.update(hidden_act="gelu"), "activation 'gelu'"),
         ("config.json", lambda c: c.update(partial_rotary_factor=2), "partial_rotary_factor"),
