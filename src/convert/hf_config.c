@@ -128,8 +128,8 @@ static wick_status add_real(wk_json *config, const wk_hf_number *number, wk_valu
     return WICK_OK;
 }
 
-static wick_status add_product(wk_json *config, const wk_hf_number *number, wk_value_list *values,
-                               wick_error *err) {
+static wick_status add_of_two(wk_json *config, const wk_hf_number *number, wk_value_list *values,
+                              wick_error *err) {
     const size_t n = strcspn(number->config, "*+");
     const bool is_sum = number->config[n] == '+';
     char first[64];
@@ -203,8 +203,7 @@ static wick_status add_true(const wk_json *item, const wk_hf_number *number, wk_
                             wick_error *err) {
     if (item == NULL || item->kind != WK_JSON_BOOL || !item->boolean)
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                       "config.json: '%s' is not true, which cannot be"
-                       " converted yet",
+                       "config.json: '%s' is not true, which cannot be converted yet",
                        number->config);
     if (number->gguf != NULL) wk_value_list_bool(values, number->gguf, true);
     return WICK_OK;
@@ -225,8 +224,7 @@ static wick_status add_number(wk_json *config, const wk_hf_number *number, wk_va
     case WK_HF_F32:
     case WK_HF_CAP:
     case WK_HF_INVERSE_ROOT: return add_real(config, number, values, err);
-    case WK_HF_SUM:
-    case WK_HF_PRODUCT: return add_product(config, number, values, err);
+    case WK_HF_OF_TWO: return add_of_two(config, number, values, err);
     case WK_HF_STEP_RANK: return add_step_rank(config, item, number, values, err);
     case WK_HF_UNLIMITED: return check_unlimited(item, number, err);
     case WK_HF_GATING: return add_gating(item, number, values, err);

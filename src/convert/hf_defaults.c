@@ -61,9 +61,8 @@ static const row rows[] = {
     {"cohere|olmo3", "rope_theta", NULL},
     {"cohere2_moe", "layer_types", NULL},
     {"apertus", "rope_scaling|rope_type",
-     "{\"rope_type\": \"llama3\", \"factor\": 8.0, \"low_freq_factor\": 1.0, \"high_freq_factor\": "
-     "4.0,"
-     " \"original_max_position_embeddings\": 8192}"},
+     "{\"rope_type\": \"llama3\", \"factor\": 8.0, \"low_freq_factor\": 1.0,"
+     " \"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 8192}"},
     {"apertus", "rope_theta", "12000000.0"},
     {"phi|glm4|nemotron", ROTATED, "0.5"},
     {"gpt_neox|stablelm", ROTATED, "0.25"},

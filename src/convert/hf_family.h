@@ -59,8 +59,7 @@ typedef enum wk_hf_kind {
     WK_HF_BOOL,
     WK_HF_CAP,          /* null: 0, which is none */
     WK_HF_INVERSE_ROOT, /* 1 / sqrt(x) */
-    WK_HF_PRODUCT,      /* of two keys with * between them */
-    WK_HF_SUM,          /* the same with + */
+    WK_HF_OF_TWO,       /* product or sum of two keys, which have * or + between them */
     WK_HF_STEP_RANK,    /* "auto" is a 16th of the channels */
     WK_HF_UNLIMITED,    /* [0, infinity]; nothing is written */
     WK_HF_GATING,       /* "sigmoid" or "softmax", which is that of the chosen */
