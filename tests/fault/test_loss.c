@@ -127,7 +127,7 @@ static bool lose_at(uint32_t n, bool is_late) {
 static void test_every_call(void **state) {
     (void)state;
     uint32_t n = 1;
-    while (lose_at(n, n % 2 != 0)) n += n < 60 ? case_step(3, 7) : 7;
+    while (lose_at(n, n % 2 != 0)) n += n < 60 ? case_step(3, 7) : case_step(7, 23);
     assert_true(n > 500);
     print_message("lost at each of %u calls\n", n);
 }

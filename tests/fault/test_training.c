@@ -149,7 +149,7 @@ static void lose_anywhere(run r, uint64_t n_places) {
 }
 
 static uint64_t n_places(void) {
-    if (!tests_all()) return 12;
+    if (!tests_all()) return is_sanitized() ? 8 : 12;
     return is_sanitized() ? 40 : 80;
 }
 

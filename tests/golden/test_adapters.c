@@ -235,7 +235,7 @@ int main(int argc, char **argv) {
     chosen.strict = true; /* of WebGPU: no operation may fall back */
     if (!parse_device(argc, argv, &chosen)) return 2;
     const bool is_gpu = chosen.backend == WICK_BACKEND_WEBGPU; /* compiles the gradients, too */
-    const int code = test_some_fixtures("adapters", test_fixture, is_gpu ? 6 : 1);
+    const int code = test_some_fixtures("adapters", test_fixture, is_gpu ? 6 : tests_all() ? 1 : 2);
     for (size_t i = 0; i < WK_COUNT(devices); i++) wick_device_close(devices[i]);
     return code;
 }

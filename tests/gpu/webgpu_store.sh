@@ -6,6 +6,8 @@ wick=${WICK_BIN:?}
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 unset WICK_HOME
+# Where the driver keeps what it has compiled; the same kernels as in other tests.
+export MESA_SHADER_CACHE_DIR="${MESA_SHADER_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}}"
 export XDG_CACHE_HOME="$folder/cache"
 n=0 failed=0
 

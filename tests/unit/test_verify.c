@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "amount.h"
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/cpu_kernel.h"
 #include "checked_heap.h"
@@ -18,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CASES = 200 };
+/* Of each kernel: enough to find every mistake below. */
+static uint32_t n_cases(void) { return tests_all() ? 200 : 80; }
 
 /* --- y = a + b on float rows whose last dimension is dense, and ways to get it wrong --- */
 
@@ -158,7 +160,8 @@ static wick_status verify(run_fn *run, bool is_alone, uint64_t seed, wk_verify_r
     };
     checked_heap heap;
     checked_heap_init(&heap, UINT64_MAX);
-    const wick_status status = verify_on(&wk_backend_cpu, &kernel, seed, CASES, &heap.heap, report);
+    const wick_status status =
+        verify_on(&wk_backend_cpu, &kernel, seed, n_cases(), &heap.heap, report);
     assert_true(checked_heap_is_clean(&heap));
     return status;
 }
@@ -180,8 +183,8 @@ static void test_right_kernel(void **state) {
     for (uint64_t seed = 1; seed < 4; seed++) {
         wk_verify_report report;
         assert_int_equal(verify(run_right, false, seed, &report), WICK_OK);
-        assert_int_equal(report.n_cases, CASES);
-        assert_true(report.n_elements > 100000);
+        assert_int_equal(report.n_cases, n_cases());
+        assert_true(report.n_elements > 500 * (int64_t)n_cases());
         assert_string_equal(report.failure, "");
         assert_true(report.max_error == 0); /* one rounding, as the reference */
     }
@@ -240,7 +243,7 @@ static wick_status verify_as(wk_opcode code, run_fn *run, bool is_fast, wk_verif
     kernel.run = run;
     wk_heap heap;
     wk_heap_init(&heap, NULL);
-    return verify_on(&wk_backend_cpu, &kernel, 3, CASES, &heap, report);
+    return verify_on(&wk_backend_cpu, &kernel, 3, n_cases(), &heap, report);
 }
 
 /* Faults are the reference's, but the operand that says so is not looked at. */
@@ -360,7 +363,7 @@ static wick_status verify_by_device(run_fn *run, wk_verify_report *report) {
     static const wk_backend_kernels no_run;
     wk_backend backend = wk_backend_cpu;
     backend.kernels = &no_run;
-    const wick_status status = verify_on(&backend, &kernel, 1, CASES, &heap.heap, report);
+    const wick_status status = verify_on(&backend, &kernel, 1, n_cases(), &heap.heap, report);
     assert_true(checked_heap_is_clean(&heap));
     return status;
 }
@@ -376,8 +379,8 @@ static void test_device(void **state) {
     (void)state;
     wk_verify_report report;
     assert_int_equal(verify_by_device(run_right, &report), WICK_OK);
-    assert_int_equal(report.n_cases, CASES);
-    assert_true(report.n_elements > 100000 && report.max_error == 0);
+    assert_int_equal(report.n_cases, n_cases());
+    assert_true(report.n_elements > 500 * (int64_t)n_cases() && report.max_error == 0);
     expect_by_device(run_last_column, "instead of");
     expect_by_device(run_source, "memory of b outside the result was written");
     expect_by_device(run_one_too_far, "memory of y outside the result was written");

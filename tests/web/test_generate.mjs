@@ -18,7 +18,7 @@ const needsFullContext = (name) =>
   name === "phi3-longrope-equal" && "nothing is generated after a prompt that fills the context";
 
 /** On WebGPU the native tests have all of them. */
-const few = ["gemma3", "gpt-oss", "mamba2", "deepseek2-v3"];
+const few = ["gemma3", "gpt-oss"];
 const isQuick = (name) => testsAll || few.includes(name);
 
 async function checkBackend(t, options) {
