@@ -49,27 +49,32 @@ wick_status wk_request_prefill(wick_exchange *x, wick_error *err) {
     return WICK_OK;
 }
 
-/* A template that begins to think in the model's place: that is over before there is content. */
-static wick_status end_thinking(wick_prompt *prompt) {
+/* A template that begins to think in the model's place: that is over before there is content. One
+ * that begins a header: content has the channel for it. */
+static wick_status begin_content(wick_prompt *prompt) {
     wk_str text;
     text.text = wick_prompt_text(prompt, &text.size);
     while (text.size > 0 && strchr(" \n", text.text[text.size - 1])) text.size--;
     for (size_t i = 0; i < WK_N_MARKS; i++) {
-        const size_t n = strlen(wk_marks[i].open);
-        if (wk_marks[i].kind != WK_MARK_REASONING || n > text.size ||
-            memcmp(text.text + text.size - n, wk_marks[i].open, n) != 0)
+        const wk_mark *const mark = &wk_marks[i];
+        const size_t n = strlen(mark->open);
+        const bool is_thought = mark->kind == WK_MARK_REASONING;
+        if ((!is_thought && mark->kind != WK_MARK_HEADER) || n > text.size ||
+            memcmp(text.text + text.size - n, mark->open, n) != 0)
             continue;
-        WK_TRY(wk_prompt_append(prompt, wk_str_of(wk_marks[i].close), true));
-        return wk_prompt_append(prompt, wk_str_of("\n\n"), true);
+        const bool is_named = strcmp(mark->open, "<|channel|>") == 0;
+        const char *const first = is_thought ? mark->close : is_named ? "" : "<|channel|>";
+        WK_TRY(wk_prompt_append(prompt, wk_str_of(first), true));
+        return wk_prompt_append(prompt, wk_str_of(is_thought ? "\n\n" : "final<|message|>"), true);
     }
     return WICK_OK;
 }
 
-/* JSON is all that a schema allows: it would be in the thought. */
+/* JSON is all that a schema allows: no header, and no end of a thought. */
 wick_status wk_prefill_append(wick_exchange *x, wick_error *err) {
     const bool has_begun = x->begun.text != NULL;
     wick_status status = WICK_OK;
-    if (has_begun || x->desc.sampler.json_schema) status = end_thinking(x->rendered);
+    if (has_begun || x->desc.sampler.json_schema) status = begin_content(x->rendered);
     if (status == WICK_OK && has_begun) status = wk_prompt_append(x->rendered, x->begun, false);
     return status == WICK_OK ? WICK_OK : wk_fail_memory(err, x->begun.size, 0, "a prompt");
 }

@@ -592,6 +592,10 @@ static void test_prefill(void **state) {
             "<think> \n\n</think>\n\nYes");
     renders((wick_api_desc){.chat_template = only}, chat, "{\"messages\":[" BEGUN "]}",
             "<think></think>\n\nYes");
+    renders((wick_api_desc){.chat_template = "<|start|>assistant"}, chat,
+            "{\"messages\":[" BEGUN "]}", "<|start|>assistant<|channel|>final<|message|>Yes");
+    renders((wick_api_desc){.chat_template = "<|start|>assistant<|channel|>"}, chat,
+            "{\"messages\":[" BEGUN "]}", "<|start|>assistant<|channel|>final<|message|>Yes");
     renders((wick_api_desc){.chat_template = space}, chat, "{\"messages\":[" BEGUN "]}", " \nYes");
     renders(desc, chat, "{\"messages\":[{\"role\":\"assistant\",\"content\":\"Yes\"}]}", ">Yes");
     wick_api *const api = open_api(desc);

@@ -112,12 +112,16 @@ static void test_json_after_thinking(void **state) {
          "\"content\":null,\"refusal\":null,\"tool_calls\":[{"},
     };
     (void)state;
-    wick_api *const api = open_api((wick_api_desc){.n_parallel = 1, .chat_template = "Hi<think>"});
+    wick_api *api = open_api((wick_api_desc){.n_parallel = 1, .chat_template = "Hi<think>"});
     for (size_t i = 0; i < WK_COUNT(cases); i++)
         expect_text(answer(api, cases[i].path, cases[i].body, 200), cases[i].part);
     const char *const text = answer(
         api, "/apply-template", "{" CHAT ",\"response_format\":{\"type\":\"json_object\"}}", 200);
     expect_text(text, "\"prompt\":\"Hi<think></think>\\n\\n\"");
+    wick_api_close(api);
+    api = open_api((wick_api_desc){.n_parallel = 1, .chat_template = "Hi<|start|>assistant"});
+    for (size_t i = 0; i < WK_COUNT(cases); i++)
+        expect_text(answer(api, cases[i].path, cases[i].body, 200), cases[i].part);
     wick_api_close(api);
 }
 
