@@ -16,6 +16,7 @@
 
 #include "amount.h"
 #include "fixture_file.h"
+#include "kept_devices.h"
 #include "webgpu_options.h"
 
 #include <dirent.h>

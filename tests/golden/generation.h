@@ -12,6 +12,7 @@
 #include "core/json.h"
 #include "core/half.h"
 #include "sys/cpu_features.h"
+#include "kept_devices.h"
 #include "sys/file.h"
 
 #include <wick/wick.h>
@@ -63,7 +64,7 @@ static inline wick_model *open_model(const char *path, const wick_device_desc *d
                                      wick_device **device) {
     wick_error error = {0};
     wick_model *model = NULL;
-    if (wick_device_open(desc, device, &error) != WICK_OK ||
+    if (borrow_device(desc, device, &error) != WICK_OK ||
         wick_model_open(*device, path, NULL, &model, &error) != WICK_OK)
         fail_msg("%s: %s", path, error.message);
     return model;
@@ -172,7 +173,7 @@ static inline void check_same_bits(const char *path, const uint32_t *ids, uint32
         }
         free(single);
         wick_model_close(model);
-        wick_device_close(device);
+        give_back_device(device);
     }
 }
 

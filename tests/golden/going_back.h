@@ -35,7 +35,7 @@ static inline void check_chunks(const char *path, const uint32_t *ids, uint32_t 
     }
     free(want);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
 }
 
 /* Greedy tokens that follow the session's. */

@@ -57,7 +57,7 @@ static inline void check_real_greedy(real_model *m, const wick_device_desc *desc
         check_greedy(model, (wick_session_desc){0}, prompt, n_prompt, want, n_want);
     }
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
 }
 
 /* Negative log-likelihoods of the next tokens of a text, and the recorded ones. */
@@ -103,7 +103,7 @@ static inline void check_real_nll(real_model *m, const wick_device_desc *desc, d
     assert_true(rms <= most_rms);
     assert_true(relative <= most_relative);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
 }
 
 static inline void release_real_model(real_model *m) { wk_arena_release(&m->reference.arena); }

@@ -67,19 +67,6 @@ static void check_saved(wick_finetune *f, const char *path) {
 
 /* --- Models --- */
 
-/* Of all models, as families share kernels, which drivers in software compile for seconds: on the
- * CPU, on the GPU that was chosen, and there strictly. */
-static wick_device *devices[3];
-
-static wick_device *device_of(const wick_device_desc *desc) {
-    wick_device **const device =
-        &devices[desc->backend != WICK_BACKEND_WEBGPU ? 0 : 1 + (int)desc->strict];
-    wick_error error = {.status = WICK_OK};
-    if (*device == NULL && wick_device_open(desc, device, &error) != WICK_OK)
-        fail_msg("%s", error.message);
-    return *device;
-}
-
 typedef struct opened {
     wick_device *device;
     wick_model *model;
@@ -87,9 +74,10 @@ typedef struct opened {
 } opened;
 
 static opened open_on(const wick_device_desc *desc, const char *path, const reference *want) {
-    opened o = {.device = device_of(desc)};
+    opened o = {.device = NULL};
     wick_error error = {.status = WICK_OK};
-    if (wick_model_open(o.device, path, NULL, &o.model, &error) != WICK_OK)
+    if (borrow_device(desc, &o.device, &error) != WICK_OK ||
+        wick_model_open(o.device, path, NULL, &o.model, &error) != WICK_OK)
         fail_msg("%s", error.message);
     o.examples = make_examples(o.model, want);
     return o;
@@ -99,6 +87,7 @@ static void close_all(opened *o) {
     assert_int_equal(wick_device_error(o->device, NULL), WICK_OK);
     wick_examples_free(o->examples);
     wick_model_close(o->model);
+    give_back_device(o->device);
 }
 
 /* saved_as: the model's file, of which another model is made for the adapter; NULL: none is. */
@@ -235,7 +224,5 @@ int main(int argc, char **argv) {
     chosen.strict = true; /* of WebGPU: no operation may fall back */
     if (!parse_device(argc, argv, &chosen)) return 2;
     const bool is_gpu = chosen.backend == WICK_BACKEND_WEBGPU; /* compiles the gradients, too */
-    const int code = test_some_fixtures("adapters", test_fixture, is_gpu ? 6 : tests_all() ? 1 : 2);
-    for (size_t i = 0; i < WK_COUNT(devices); i++) wick_device_close(devices[i]);
-    return code;
+    return test_some_fixtures("adapters", test_fixture, is_gpu ? 6 : tests_all() ? 1 : 2);
 }

@@ -78,7 +78,7 @@ static void check(const fixture *of, const wick_device_desc *desc, uint32_t n_pa
     wick_device *device;
     wick_model *model;
     wick_error error = {.status = WICK_OK};
-    assert_int_equal(wick_device_open(desc, &device, &error), WICK_OK);
+    assert_int_equal(borrow_device(desc, &device, &error), WICK_OK);
     const wick_status status = wick_model_open(device, of->path, NULL, &model, &error);
     if (status != WICK_OK) print_message("%s: %s\n", of->name, error.message);
     assert_int_equal(status, WICK_OK);
@@ -94,7 +94,7 @@ static void check(const fixture *of, const wick_device_desc *desc, uint32_t n_pa
     free(values);
     free(want.file.data);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
 }
 
 /* What the options ask for; WICK_BACKEND_AUTO: the CPU and the null backend. */

@@ -30,7 +30,7 @@ static void test_stories_greedy(void **state) {
                 check_greedy(model, (wick_session_desc){.chunk_length = chunks[c]}, prompt,
                              n_prompt, want, n_want);
             wick_model_close(model);
-            wick_device_close(device);
+            give_back_device(device);
         }
     }
     wk_arena_release(&f.arena);
@@ -61,7 +61,7 @@ static uint64_t count_products(wick_fusion fusion, uint32_t *n_layers) {
         if (strncmp(kernels[i].name, "linear", 6) == 0) calls += kernels[i].calls;
     wick_session_close(session);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
     return calls;
 }
 
@@ -97,7 +97,7 @@ static void test_stories_on_the_null_backend(void **state) {
         wick_device_get_stats(device, &stats);
         assert_true((stats.n_fallbacks > 0) == !!(descs[i].null_flags & WICK_NULL_NO_KERNELS));
         wick_model_close(model);
-        wick_device_close(device);
+        give_back_device(device);
     }
     assert_true(n_want >= 40);
     wk_arena_release(&f.arena);
@@ -154,7 +154,7 @@ static void check_no_allocation(wick_math math, bool with_mirostat) {
     assert_int_equal(after.n_allocations, before.n_allocations);
     wick_session_close(session);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
 }
 
 static void test_decode_does_not_allocate(void **state) {

@@ -100,7 +100,7 @@ static void check(const fixture *of, const wick_device_desc *desc) {
     wick_model *model = NULL;
     wick_error error = {.status = WICK_OK};
     assert_true(read_reference(of, &text));
-    if (wick_device_open(desc, &device, &error) != WICK_OK ||
+    if (borrow_device(desc, &device, &error) != WICK_OK ||
         wick_model_open(device, of->path, NULL, &model, &error) != WICK_OK)
         fail_with(of->name, &error);
     if (wk_model_hparams(model->model)->n_embd_layer == 0) {
@@ -118,7 +118,7 @@ static void check(const fixture *of, const wick_device_desc *desc) {
     }
     free(text.file.data);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
 }
 
 static void test_fixture(void **state) {

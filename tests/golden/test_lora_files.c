@@ -157,7 +157,7 @@ static void test_refused(void **state) {
     lora_free(&r.good);
     unlink(r.path);
     wick_model_close(r.model);
-    wick_device_close(device);
+    give_back_device(device);
 }
 
 /* --- As PEFT has them --- */
@@ -348,7 +348,7 @@ static void test_gguf(void **state) {
     lora_free(&values);
     unlink(to);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
 }
 
 static void check_peft_refused(wick_model *model, const char *path, const char *says) {
@@ -449,7 +449,7 @@ static void test_peft(void **state) {
     unlink(p.tensors);
     assert_int_equal(rmdir(p.folder), 0);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
 }
 
 int main(void) {

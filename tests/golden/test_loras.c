@@ -289,7 +289,7 @@ static void check_model(const char *path, const wick_device_desc *desc, uint32_t
     assert_int_equal(wick_device_trim(device, NULL, NULL), WICK_OK);
     wick_device_get_stats(device, &stats);
     if (desc->backend == WICK_BACKEND_CPU) assert_int_equal(stats.buffer_bytes, 0);
-    wick_device_close(device);
+    give_back_device(device);
 }
 
 static void check_models(wick_device_desc desc, uint32_t n_acts) {

@@ -69,7 +69,7 @@ static bool check_division(const char *name, uint32_t device_layers, const uint3
     uint32_t tokens[N_NEW];
     const wick_model_desc desc = {.device_layers = (int32_t)device_layers};
     make_path(name, path, sizeof path);
-    if (wick_device_open(&chosen, &device, &error) != WICK_OK ||
+    if (borrow_device(&chosen, &device, &error) != WICK_OK ||
         wick_model_open(device, path, &desc, &model, &error) != WICK_OK)
         fail_msg("%s: %s", path, error.message);
     wick_model_get_info(model, &info);
@@ -80,7 +80,7 @@ static bool check_division(const char *name, uint32_t device_layers, const uint3
     wick_device_get_stats(device, &stats);
     assert_true(!can_lose || info.host_layers == info.n_layers || stats.n_losses > 0);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
     return can_lose;
 }
 
@@ -99,7 +99,7 @@ static void test_divisions(void **state) {
         wick_model_get_info(whole, &info);
         (void)generate(whole, false, want);
         wick_model_close(whole);
-        wick_device_close(cpu);
+        give_back_device(cpu);
         /* Compiling what one more division needs takes drivers in software seconds. */
         const uint32_t least = chosen.backend == WICK_BACKEND_WEBGPU ? info.n_layers - 1 : 1;
         for (uint32_t n = least; n <= info.n_layers; n++)

@@ -51,7 +51,7 @@ static void test_sync(void **state) {
         sync_and_compare(model, session, ids, 12, 0);
         wick_session_close(session);
         wick_model_close(model);
-        wick_device_close(device);
+        give_back_device(device);
     }
 }
 
@@ -83,7 +83,7 @@ static void test_devices(void **state) {
             else
                 want = found;
             wick_model_close(model);
-            wick_device_close(device);
+            give_back_device(device);
         }
         free(want);
     }
@@ -143,7 +143,7 @@ static float *logits_of(const char *path, const uint32_t *ids, size_t *n) {
     float *const logits = all_logits(model, 16, ids, N);
     *n = (size_t)N * info.n_vocab;
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
     return logits;
 }
 

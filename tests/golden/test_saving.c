@@ -136,7 +136,7 @@ static void test_goes_on(void **state) {
         const size_t n = chosen.backend == WICK_BACKEND_WEBGPU ? 1 : WK_COUNT(n_events);
         for (size_t i = 0; i < n; i++) check_at(model, n_events[i]);
         wick_model_close(model);
-        wick_device_close(device);
+        give_back_device(device);
     }
 }
 
@@ -177,15 +177,15 @@ static void test_other_sessions(void **state) {
         wick_session_close(session);
         free(saved.data);
         wick_model_close(model);
-        wick_device_close(device);
+        give_back_device(device);
     }
 }
 
 static void close_places(wick_model *here, wick_model *there, wick_device *const devices[2]) {
     wick_model_close(here);
     wick_model_close(there);
-    wick_device_close(devices[0]);
-    wick_device_close(devices[1]);
+    give_back_device(devices[0]);
+    give_back_device(devices[1]);
 }
 
 /* From the CPU to a device and back: the same bytes, for each type of cache. */

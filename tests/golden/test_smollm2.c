@@ -59,7 +59,7 @@ static void test_smollm2_logits(void **state) {
     free(want);
     free(got);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
     wk_file_close(&m.reference.heap, file);
     release_real_model(&m);
 }
@@ -126,7 +126,7 @@ static void test_smollm2_cache_types(void **state) {
             assert_true(judge_cache(model, ids, N, types[i].cache, 7) == kl);
     }
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
     release_real_model(&m);
 }
 

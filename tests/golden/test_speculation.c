@@ -119,7 +119,7 @@ static void test_families(void **state) {
         }
         assert_true(n_drafted > n_accepted);
         wick_model_close(model);
-        wick_device_close(device);
+        give_back_device(device);
     }
 }
 
@@ -193,7 +193,7 @@ static void test_choices(void **state) {
         }
         assert_true(n_accepted > 0 && n_drafted > n_accepted);
         wick_model_close(model);
-        wick_device_close(device);
+        give_back_device(device);
     }
 }
 
@@ -243,7 +243,7 @@ static void test_no_memory(void **state) {
     assert_int_equal(m.n_refused, 1);
     assert_int_equal(got.stats.n_drafted, 0);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
 }
 
 /* --- Refusals --- */
@@ -274,7 +274,7 @@ static void test_refused(void **state) {
                      WICK_ERR_VALUE);
     wick_model_close(other);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
 }
 
 /* --- What is guessed, and how much of it --- */

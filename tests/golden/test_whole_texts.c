@@ -113,7 +113,7 @@ static void check(const fixture *of, const wick_device_desc *desc) {
     wick_device *device;
     wick_model *model = NULL;
     wick_error error = {.status = WICK_OK};
-    if (wick_device_open(desc, &device, &error) != WICK_OK ||
+    if (borrow_device(desc, &device, &error) != WICK_OK ||
         wick_model_open(device, of->path, NULL, &model, &error) != WICK_OK)
         fail_with(of->name, &error);
     assert_true(make_texts(of, model, texts));
@@ -134,7 +134,7 @@ static void check(const fixture *of, const wick_device_desc *desc) {
     }
     free(found);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
 }
 
 static void test_fixture(void **state) {

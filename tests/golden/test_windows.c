@@ -59,7 +59,7 @@ static void test_sync(void **state) {
         sync_and_compare(model, session, ids, 400, 0);
         wick_session_close(session);
         wick_model_close(model);
-        wick_device_close(device);
+        give_back_device(device);
     }
 }
 
@@ -86,7 +86,7 @@ static void test_memory(void **state) {
     assert_int_equal(bytes[0] % 26, 0);
     assert_int_equal(bytes[1], bytes[0] / 26 * (256 + 10));
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
 }
 
 int main(int argc, char **argv) {

@@ -37,7 +37,7 @@ static void close_places(const place *places) {
         wick_model_close(places[i].model);
         wick_device_get_stats(places[i].device, &stats);
         assert_int_equal(stats.n_fallbacks, 0);
-        wick_device_close(places[i].device);
+        give_back_device(places[i].device);
     }
 }
 

@@ -65,7 +65,7 @@ static wick_model *open_random(const model_shape *shape, const wick_device_desc 
     wick_error error = {0};
     wick_model_loading *loading;
     wick_model *model;
-    check(wick_device_open(desc, device, &error), &error);
+    check(borrow_device(desc, device, &error), &error);
     check(wick_model_open_start(*device, make_random_model(shape), NULL, &loading, &error), &error);
     while (wick_model_open_poll(loading, NULL) == WICK_PENDING) wick_pause(*device);
     check(wick_model_open_finish(loading, &model, &error), &error);
@@ -99,7 +99,7 @@ static double dispatches_per_token(const family *f, wick_device_desc desc) {
     assert_int_equal(after.n_fallbacks, 0);
     wick_session_close(session);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
     return (double)(after.n_dispatches - before.n_dispatches) / STEPS;
 }
 
@@ -167,8 +167,8 @@ static void compare_bits(const family *f, wick_device_desc desc) {
     }
     wick_model_close(together);
     wick_model_close(one_by_one);
-    wick_device_close(devices[0]);
-    wick_device_close(devices[1]);
+    give_back_device(devices[0]);
+    give_back_device(devices[1]);
 }
 
 /* In chunks of one row and of several: with and without fusion, exact and by integers. */

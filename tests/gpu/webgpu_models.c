@@ -33,7 +33,7 @@ static void test_stories_greedy(void **state) {
     wick_device_get_stats(device, &stats);
     assert_int_equal(stats.n_fallbacks, 0);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
     wk_arena_release(&f.arena);
 }
 
@@ -60,7 +60,7 @@ static void test_same_bits(void **state) {
     }
     free(single);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
     wk_arena_release(&f.arena);
 }
 
@@ -93,7 +93,7 @@ static void test_counters(void **state) {
     assert_int_equal(after.n_fallbacks, 0);
     wick_session_close(session);
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
 }
 
 /* Reads a long prompt and generates some tokens. Returns how many kernels there were when the
@@ -254,7 +254,7 @@ static void test_kernel_cache(void **state) {
         wick_model *const model = open_model(path, &desc, &device);
         wick_device_get_info(device, &info);
         wick_model_close(model);
-        wick_device_close(device);
+        give_back_device(device);
         if (round == 0) n_stored = k.n;
     }
     print_message("%s: %d entries stored, %d loaded\n", info.adapter.implementation, (int)n_stored,

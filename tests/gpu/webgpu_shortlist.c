@@ -26,7 +26,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     (void)state;
     wick_model_close(model);
-    wick_device_close(device);
+    give_back_device(device);
     return 0;
 }
 
