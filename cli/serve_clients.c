@@ -50,12 +50,25 @@ static void refuse(cli_call *call, int status, const char *message) {
     answer_now(call, status, text, size);
 }
 
+/* Seconds that local time is ahead of UTC. */
+static int32_t utc_offset(time_t now) {
+    struct tm local = {0}, utc = {0};
+    localtime_r(&now, &local);
+    gmtime_r(&now, &utc);
+    const int years = local.tm_year - utc.tm_year;
+    const int days = years != 0 ? years : local.tm_yday - utc.tm_yday;
+    const int hours = days * 24 + local.tm_hour - utc.tm_hour;
+    return (hours * 60 + local.tm_min - utc.tm_min) * 60 + local.tm_sec - utc.tm_sec;
+}
+
 /* False: memory is short. */
 static bool open_exchange(client *c) {
+    const time_t now = time(NULL);
     wick_request request = {.method = cli_call_method(c->call),
                             .path = cli_call_path(c->call),
                             .query = cli_call_query(c->call),
-                            .time = (int64_t)time(NULL)};
+                            .time = (int64_t)now,
+                            .utc_offset = utc_offset(now)};
     request.body = cli_call_body(c->call, &request.body_size);
     return wick_exchange_open(c->model->api, &request, &c->exchange, NULL) == WICK_OK;
 }

@@ -86,6 +86,8 @@ typedef struct wick_request {
     const char *body;   /* [body_size]; may be NULL where body_size is 0 */
     size_t body_size;
     int64_t time; /* seconds since 1970, for `created` */
+    /* Seconds that the clock on the wall is ahead of UTC, for the date that templates show. */
+    int32_t utc_offset;
 } wick_request;
 
 /* The version of ollama's API, as /api/version says it: some clients refuse older servers. */

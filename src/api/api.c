@@ -85,6 +85,7 @@ wick_status wick_exchange_open(wick_api *api, const wick_request *request, wick_
     x->api = api;
     x->heap = api->heap;
     x->time = request->time;
+    x->utc_offset = request->utc_offset;
     x->type = "application/json";
     wk_arena_init(&x->arena, x->heap, 4096);
     const char *const path = copy_text(&x->arena, request->path);

@@ -175,7 +175,8 @@ struct wick_exchange {
     const wk_json *given; /* and before it was translated; NULL: it was not */
     wk_str path;
     const char *query; /* NULL: none */
-    int64_t time;
+    int64_t time;      /* seconds since 1970 */
+    int32_t utc_offset;
     char id[48];
     const char *number; /* the end of id: that of the request */
 

@@ -114,7 +114,7 @@ static wick_status render(wick_exchange *x, const wk_json *tools, uint64_t most_
                                       .generation_prompt = x->has_no_answer_begun
                                                                ? WICK_GENERATION_PROMPT_OFF
                                                                : WICK_GENERATION_PROMPT_ON,
-                                      .now = wk_time_of(x->time),
+                                      .now = wk_time_of(x->time + x->utc_offset),
                                       .max_steps = most_steps};
     const wick_template *const compiled = tools && api->for_tools ? api->for_tools : api->plain;
     WK_TRY(read_variables(x, &conversation.variables, err));

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
@@ -158,6 +159,23 @@ def test_tokens():
         without = server.get("/apply-template", {"messages": USER["messages"],
                                                  "add_generation_prompt": False})["prompt"]
         equal(without + "<|im_start|>assistant\n", prompt)
+
+
+def test_local_date():
+    """Templates show the date where the server is, east and west of UTC."""
+    form = "%Y-%m-%d %H:%M"
+    for zone, minutes in (("WICK-13:45", 13 * 60 + 45), ("WICK11", -11 * 60), ("UTC", 0)):
+        os.environ["TZ"] = zone
+        try:
+            with Server("--chat-template", "{{ strftime_now('" + form + "') }}") as server:
+                def now():
+                    there = timezone(timedelta(minutes=minutes))
+                    return datetime.now(there).strftime(form)
+                before = now()
+                told = server.get("/apply-template", {"messages": USER["messages"]})["prompt"]
+                assert told in (before, now()), (told, before)
+        finally:
+            del os.environ["TZ"]
 
 
 # ---- Answers ----

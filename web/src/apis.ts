@@ -71,9 +71,10 @@ export class Apis {
   begin(id: number, { method, path, body }: ApiRequest): number {
     const m = this.#module;
     const api = this.#held.get(id).pointer;
-    const seconds = Math.floor(Date.now() / 1000);
+    const now = new Date(), seconds = Math.floor(now.getTime() / 1000);
     const pointer = m.withBytes(body, (at, size) =>
-      m.pointer("exchange_open", api, method, path, at, size, seconds));
+      m.pointer("exchange_open", api, method, path, at, size, seconds,
+                -60 * now.getTimezoneOffset()));
     return this.#exchanges.add({ pointer, api });
   }
 

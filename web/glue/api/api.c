@@ -22,11 +22,15 @@ DOOR(wick_api *, api_open, wick_model *model, const char *name, const char *chat
 DOOR(void, api_close, wick_api *api) { wick_api_close(api); }
 DOOR(int, api_step, wick_api *api) { return wick_api_step(api); }
 
-/* time: seconds since 1970. */
+/* time: seconds since 1970; offset: that the clock on the wall is ahead of UTC. */
 DOOR(wick_exchange *, exchange_open, wick_api *api, const char *method, const char *path,
-     const char *body, size_t size, double time) {
-    const wick_request request = {
-        .method = method, .path = path, .body = body, .body_size = size, .time = (int64_t)time};
+     const char *body, size_t size, double time, int offset) {
+    const wick_request request = {.method = method,
+                                  .path = path,
+                                  .body = body,
+                                  .body_size = size,
+                                  .time = (int64_t)time,
+                                  .utc_offset = offset};
     wick_exchange *exchange = NULL;
     (void)wick_exchange_open(api, &request, &exchange, door_new_error());
     return exchange;
