@@ -53,7 +53,8 @@ endforeach()
 if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     # What a library and a driver do differently: in `make test` on one pair, and the quick ones on
     # another, too.
-    set(contact webgpu_custom webgpu_memory webgpu_ops webgpu_pool webgpu_tuning test_sequences)
+    set(contact webgpu_custom webgpu_memory webgpu_ops webgpu_pool webgpu_tuning test_faults
+        test_sequences)
     set(quick_contact webgpu_custom webgpu_pool)
     # What Wick itself does: in `make test` on one of them, if at all.
     set(engine webgpu_devices webgpu_dispatches webgpu_long webgpu_shortlist)

@@ -72,6 +72,7 @@ static void test_shared_blocks(void **state) {
     tell(session, 1, text, sizeof text);
     assert_int_equal(blocks_in_use(session) - before, 3);
     assert_int_equal(wick_session_fork(session, &twenty, &fork, NULL), WICK_OK);
+    assert_int_equal(wk_sequence_cached(fork->sequence), N); /* nothing is computed again */
     assert_int_equal(blocks_in_use(session) - before, 3);
     tell(fork, 3, text, sizeof text);
     assert_int_equal(blocks_in_use(session) - before, 4);

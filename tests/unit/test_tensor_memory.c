@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "checked_heap.h"
+#include "tensor/device.h"
 #include "tensor/plan.h"
 #include "tensor/tensor.h"
 
@@ -270,6 +271,25 @@ static void test_released_temporaries_do_not_pile_up(void **state) {
     }
 }
 
+/* What the program still has is no reason to compute it early: its ops stay together. */
+static void test_kept_results_wait(void **state) {
+    (void)state;
+    enum { N = 24, BYTES = 1 << 20 };
+    wick_tensor *sums[N];
+    wick_device *const device = open_slow();
+    wick_tensor *const x = wick_zeros(device, WICK_F32, WICK_SHAPE(1024, BYTES / 4096));
+    wick_tensor *const small = wick_zeros(device, WICK_F32, WICK_SHAPE(16, 16));
+    wick_tensor *const product = wick_matmul(small, small);
+    wick_release(small); /* whose memory the product still needs */
+    for (int i = 0; i < N; i++) sums[i] = wick_softmax(x, 1);
+    assert_in_range(device->queue.count, N, N + 4);
+    for (int i = 0; i < N; i++) wick_release(sums[i]);
+    wick_release(product);
+    wick_release(x);
+    assert_int_equal(wick_device_error(device, NULL), WICK_OK);
+    wick_device_close(device);
+}
+
 static void test_recording_keeps_the_order_of_writes(void **state) {
     (void)state;
     wick_device *const device = open_slow();
@@ -509,6 +529,7 @@ int main(void) {
         cmocka_unit_test(test_memory_is_copied_or_refused),
         cmocka_unit_test(test_synchronize_waits_after_a_failure),
         cmocka_unit_test(test_released_temporaries_do_not_pile_up),
+        cmocka_unit_test(test_kept_results_wait),
         cmocka_unit_test(test_recording_keeps_the_order_of_writes),
         cmocka_unit_test(test_rows_are_whole_blocks),
         cmocka_unit_test(test_versions_count_writes),
