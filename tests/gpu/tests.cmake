@@ -91,7 +91,7 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
             endif()
             # The sanitizers see the contact with one library.
             if(on STREQUAL dawn_lavapipe AND program IN_LIST contact)
-                list(APPEND labels gpu_sanitized)
+                list(APPEND labels all_sanitized)
             endif()
             wick_gpu_test(${program} ${on} LABELS ${labels})
         endforeach()
@@ -120,7 +120,7 @@ wick_test(gpu_report_minute LABELS gpu all COMMAND sh tests/gpu/on_webgpu.sh wgp
     tests/gpu/gpu_report.py --minutes 1 PROGRAMS wick gpu_bench)
 
 if(WICK_SANITIZE)
-    wick_test(kernel_check_sanitized LABELS gpu_sanitized all COMMAND sh tests/gpu/on_webgpu.sh
+    wick_test(kernel_check_sanitized LABELS all_sanitized all COMMAND sh tests/gpu/on_webgpu.sh
         wgpu swiftshader $<TARGET_FILE:kernel_check> PROGRAMS kernel_check)
     set_tests_properties(kernel_check_sanitized PROPERTIES TIMEOUT 900)
 endif()

@@ -108,7 +108,7 @@ test("the same in a worker", { skip: longOnes }, async () => {
   await wick.close();
 });
 
-test("the same on WebGPU", { skip: missing }, async () => {
+test("the same on WebGPU", { skip: missing ?? longOnes }, async () => {
   const wick = await open({ backend: "webgpu", gpu: await openWebGpu() });
   const { losses } = await checkTraining(wick);
   losses.forEach((loss, i) => assert.ok(Math.abs(loss - onCpu.losses[i]) < 1e-2 * loss));
