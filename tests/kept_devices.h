@@ -29,7 +29,7 @@ static inline void close_kept_devices(void) {
     memset(all, 0, N_KEPT_DEVICES * sizeof *all);
 }
 
-/* What wick_device_open does, but for a device of the same description that was given back. */
+/* A device of the same description that was given back, or what wick_device_open gives. */
 static inline wick_status borrow_device(const wick_device_desc *desc, wick_device **device,
                                         wick_error *error) {
     static bool will_close;
