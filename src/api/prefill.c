@@ -52,22 +52,15 @@ wick_status wk_request_prefill(wick_exchange *x, wick_error *err) {
 /* A template that begins to think in the model's place: that is over before there is content. One
  * that begins a header: content has the channel for it. */
 static wick_status begin_content(wick_prompt *prompt) {
-    wk_str text;
-    text.text = wick_prompt_text(prompt, &text.size);
-    while (text.size > 0 && strchr(" \n", text.text[text.size - 1])) text.size--;
-    for (size_t i = 0; i < WK_N_MARKS; i++) {
-        const wk_mark *const mark = &wk_marks[i];
-        const size_t n = strlen(mark->open);
-        const bool is_thought = mark->kind == WK_MARK_REASONING;
-        if ((!is_thought && mark->kind != WK_MARK_HEADER) || n > text.size ||
-            memcmp(text.text + text.size - n, mark->open, n) != 0)
-            continue;
-        const bool is_named = strcmp(mark->open, "<|channel|>") == 0;
-        const char *const first = is_thought ? mark->close : is_named ? "" : "<|channel|>";
-        WK_TRY(wk_prompt_append(prompt, wk_str_of(first), true));
-        return wk_prompt_append(prompt, wk_str_of(is_thought ? "\n\n" : "final<|message|>"), true);
-    }
-    return WICK_OK;
+    size_t size;
+    const char *const text = wick_prompt_text(prompt, &size);
+    const wk_mark *const mark = wk_mark_at_end(text, size);
+    if (!mark) return WICK_OK;
+    const bool is_thought = mark->kind == WK_MARK_REASONING;
+    const bool is_named = strcmp(mark->open, "<|channel|>") == 0;
+    const char *const first = is_thought ? mark->close : is_named ? "" : "<|channel|>";
+    WK_TRY(wk_prompt_append(prompt, wk_str_of(first), true));
+    return wk_prompt_append(prompt, wk_str_of(is_thought ? "\n\n" : "final<|message|>"), true);
 }
 
 /* JSON is all that a schema allows: no header, and no end of a thought. */

@@ -77,8 +77,7 @@ struct wick_answer {
 
 /* ---- Opening and feeding ---- */
 
-/* The thinking, or the header, that a prompt ends in. */
-static const wk_mark *find_opened(const char *prompt, size_t size) {
+const wk_mark *wk_mark_at_end(const char *prompt, size_t size) {
     while (size > 0 && (prompt[size - 1] == ' ' || prompt[size - 1] == '\n')) size--;
     for (size_t i = 0; i < WK_N_MARKS; i++) {
         const wk_mark *const mark = &wk_marks[i];
@@ -103,7 +102,7 @@ wick_status wick_answer_open(const wick_answer_desc *desc, wick_answer **answer)
     wk_strbuf_init(&made->text, &made->heap);
     wk_strbuf_init(&made->calls, &made->heap);
     wk_arena_init(&made->arena, &made->heap, 1024);
-    const wk_mark *const mark = find_opened(desc->prompt, desc->prompt ? desc->prompt_size : 0);
+    const wk_mark *const mark = wk_mark_at_end(desc->prompt, desc->prompt ? desc->prompt_size : 0);
     made->in_header = mark && mark->kind == WK_MARK_HEADER;
     made->inside = made->in_header ? NULL : mark;
     made->is_opened = made->inside != NULL;
@@ -216,7 +215,7 @@ static bool take_header(wick_answer *a, const char *text, size_t size, bool *is_
             mark = &channel_call;
             call = at;
         } else if (is_whole && i == ANALYSIS && !mark) {
-            mark = find_opened(thought, strlen(thought));
+            mark = wk_mark_at_end(thought, strlen(thought));
         } else if (is_whole && i == MESSAGE) {
             *is_taken = true;
             enter(a, mark, call > 0 ? call : at);

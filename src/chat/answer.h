@@ -22,4 +22,8 @@ typedef struct wk_mark {
 enum { WK_N_MARKS = 28 };
 extern const wk_mark wk_marks[WK_N_MARKS];
 
+/* The thinking, or the header, that a prompt ends in; blanks after it do not count. NULL: neither.
+ */
+const wk_mark *wk_mark_at_end(const char *prompt, size_t size);
+
 #endif

@@ -11,8 +11,8 @@
 
 #include "core/json.h"
 #include "core/half.h"
-#include "sys/cpu_features.h"
 #include "kept_devices.h"
+#include "sys/cpu_features.h"
 #include "sys/file.h"
 
 #include <wick/wick.h>
