@@ -10,7 +10,12 @@
 library=$1 driver=$2 program=$3
 shift 3
 case $library in
-dawn) library=deps/webgpu/libwebgpu_dawn.so ;;
+dawn)
+    library=deps/webgpu/libwebgpu_dawn.so
+    # lavapipe compiles four lanes in two thirds of the time that its own eight take. With wgpu
+    # `make test-all` has those, too.
+    export LP_NATIVE_VECTOR_WIDTH="${LP_NATIVE_VECTOR_WIDTH:-128}"
+    ;;
 wgpu) library=deps/webgpu/libwgpu_native.so ;;
 esac
 case $driver in
