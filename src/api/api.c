@@ -81,7 +81,7 @@ wick_status wick_exchange_open(wick_api *api, const wick_request *request, wick_
         (!request->body && request->body_size > 0))
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_exchange_open: an argument is NULL");
     wick_exchange *const x = wk_alloc_zeroed(api->heap, sizeof *x);
-    if (!x) return wk_fail_memory(error, sizeof *x, 0, "a request");
+    if (!x) return wk_fail_memory(error, sizeof *x, "a request");
     x->api = api;
     x->heap = api->heap;
     x->time = request->time;
@@ -92,7 +92,7 @@ wick_status wick_exchange_open(wick_api *api, const wick_request *request, wick_
     if (!path) {
         wk_arena_release(&x->arena);
         wk_free(api->heap, x, sizeof *x);
-        return wk_fail_memory(error, strlen(request->path), 0, "a request");
+        return wk_fail_memory(error, strlen(request->path), "a request");
     }
     x->path = wk_str_of(path);
     x->query = request->query ? copy_text(&x->arena, request->query) : NULL;
@@ -237,10 +237,10 @@ static wick_status copy_loras(wick_api *api, const wick_api_desc *desc, wick_err
     for (size_t i = 0; api->loras && i < desc->n_loras; i++) {
         api->loras[i] = desc->loras[i];
         api->loras[i].path = copy_text(&api->arena, desc->loras[i].path);
-        if (!api->loras[i].path) return wk_fail_memory(err, 1, 0, "an API");
+        if (!api->loras[i].path) return wk_fail_memory(err, 1, "an API");
     }
     api->n_loras = desc->n_loras;
-    return api->loras ? WICK_OK : wk_fail_memory(err, 1, 0, "an API");
+    return api->loras ? WICK_OK : wk_fail_memory(err, 1, "an API");
 }
 
 static wick_status copy_desc(wick_api *api, const wick_api_desc *desc, wick_error *err) {
@@ -255,7 +255,7 @@ static wick_status copy_desc(wick_api *api, const wick_api_desc *desc, wick_erro
     api->slot_folder = desc->slot_folder ? copy_text(arena, desc->slot_folder) : NULL;
     if (!api->name || !api->path || !api->aliases || !api->tags || !api->slots ||
         (desc->slot_folder && !api->slot_folder))
-        return wk_fail_memory(err, 1, 0, "an API");
+        return wk_fail_memory(err, 1, "an API");
     api->n_aliases = desc->n_aliases;
     api->n_tags = desc->n_tags;
     api->pooling = desc->pooling;
@@ -292,7 +292,7 @@ wick_status wick_api_open(wick_model *model, const wick_api_desc *desc, wick_api
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_api_open: an argument is NULL");
     if (!desc) desc = &defaults;
     wick_api *const made = wk_alloc_zeroed(model->heap, sizeof *made);
-    if (!made) return wk_fail_memory(error, sizeof *made, 0, "an API");
+    if (!made) return wk_fail_memory(error, sizeof *made, "an API");
     made->model = model;
     made->heap = model->heap;
     made->session = desc->session;

@@ -7,7 +7,7 @@
 
 /* ---- The request ---- */
 
-static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, 0, "embeddings"); }
+static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, "embeddings"); }
 
 enum { FLAGS = WICK_TOKENIZE_ADD_SPECIAL | WICK_TOKENIZE_PARSE_SPECIAL };
 

@@ -100,7 +100,7 @@ wick_status wk_turns_join(wick_exchange *x, wick_error *err) {
                   add_to_turn(x, turn, message, "reasoning_content") &&
                   add_to_turn(x, turn, message, "tool_calls");
     }
-    return is_made ? WICK_OK : wk_fail_memory(err, 0, 0, "a request");
+    return is_made ? WICK_OK : wk_fail_memory(err, 0, "a request");
 }
 
 /* Calls that were made become the text that the model was asked for. */
@@ -203,5 +203,5 @@ wick_status wk_tools_in_words(wick_exchange *x, wick_error *err) {
         is_made = add_content(x, message, text, true);
     else
         is_made = is_made && add_first(x, x->messages, "system", text);
-    return is_made ? WICK_OK : wk_fail_memory(err, 0, 0, "a request");
+    return is_made ? WICK_OK : wk_fail_memory(err, 0, "a request");
 }

@@ -25,7 +25,7 @@ wick_status wk_texts_make(wick_exchange *x, wick_error *err) {
     if (n > MOST)
         return wk_fail(err, WICK_ERR_VALUE, "a request may ask for %d texts, not for %u", MOST, n);
     x->choices = wk_arena_array(&x->arena, n, sizeof *x->choices);
-    if (!x->choices) return wk_fail_memory(err, n * sizeof *x->choices, 0, "a request");
+    if (!x->choices) return wk_fail_memory(err, n * sizeof *x->choices, "a request");
     x->n_choices = n;
     for (uint32_t i = 0; i < n; i++) {
         wk_api_choice *const choice = &x->choices[i];
@@ -73,7 +73,7 @@ static wick_status open_choice(wk_api_choice *choice, wick_error *err) {
     wick_answer_desc answer = {.has_tools = x->tools != NULL};
     answer.prompt = wick_prompt_text(x->rendered, &answer.prompt_size);
     const wick_status opened = wick_answer_open(&answer, &choice->answer);
-    return opened == WICK_OK ? WICK_OK : wk_fail_memory(err, 0, 0, "an answer");
+    return opened == WICK_OK ? WICK_OK : wk_fail_memory(err, 0, "an answer");
 }
 
 /* It has the only call that the request allows. */
@@ -280,7 +280,7 @@ static wick_status step_choice(wk_api_choice *choice, wick_error *err) {
         end_choice(choice, event.reason);
     else if (has_called(choice))
         end_choice(choice, WICK_END_TOKEN);
-    if (taken != WICK_OK || has_failed(choice)) return wk_fail_memory(err, 0, 0, "an answer");
+    if (taken != WICK_OK || has_failed(choice)) return wk_fail_memory(err, 0, "an answer");
     return WICK_OK;
 }
 

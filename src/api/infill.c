@@ -153,7 +153,7 @@ wick_status wk_prompt_of_infill(wick_exchange *x, const char *before, const char
     x->prompts = wk_arena_array(&x->arena, 1, sizeof *x->prompts);
     uint32_t *const made = wk_arena_alloc(&x->arena, p.ids.size + 1);
     if (status == WICK_OK && (!x->prompts || !made || p.ids.failed))
-        status = wk_fail_memory(err, p.ids.size, 0, "a prompt");
+        status = wk_fail_memory(err, p.ids.size, "a prompt");
     if (status == WICK_OK) {
         memcpy(made, p.ids.data, p.ids.size);
         x->prompts[0] = (wk_ids){.ids = made, .n = p.ids.size / sizeof *made};

@@ -157,7 +157,7 @@ wick_status wk_answer_detokenize(wick_exchange *x, wick_error *err) {
         if (!bytes) status = wk_fail(err, WICK_ERR_VALUE, "tokens: one is not in the vocabulary");
         wk_strbuf_append(&text, bytes, size);
     }
-    if (text.failed) status = wk_fail_memory(err, text.size, 0, "a text");
+    if (text.failed) status = wk_fail_memory(err, text.size, "a text");
     if (status == WICK_OK) {
         wk_write_open(&x->part, '{');
         wk_write_put_string(&x->part, "content", (wk_str){text.data, text.size});

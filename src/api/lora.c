@@ -28,7 +28,7 @@ wick_status wk_request_loras(wick_exchange *x, wick_error *err) {
     if (!given && api->n_loras == 0) return WICK_OK;
     float *const scales = wk_arena_array(&x->arena, api->n_loras + 1, sizeof *scales);
     x->loras = wk_arena_array(&x->arena, api->n_loras + 1, sizeof *x->loras);
-    if (!scales || !x->loras) return wk_fail_memory(err, 0, 0, "a request");
+    if (!scales || !x->loras) return wk_fail_memory(err, 0, "a request");
     for (size_t i = 0; i < api->n_loras; i++) scales[i] = api->loras[i].use.scale;
     if (given) WK_TRY(read_scales(x, given, scales, err));
     for (size_t i = 0; i < api->n_loras; i++)
@@ -57,7 +57,7 @@ wick_status wk_answer_loras(wick_exchange *x, wick_error *err) {
 wick_status wk_answer_set_loras(wick_exchange *x, wick_error *err) {
     wick_api *const api = x->api;
     float *const scales = wk_arena_array(&x->arena, api->n_loras + 1, sizeof *scales);
-    if (!scales) return wk_fail_memory(err, 0, 0, "a request");
+    if (!scales) return wk_fail_memory(err, 0, "a request");
     WK_TRY(read_scales(x, x->body, scales, err));
     for (size_t i = 0; i < api->n_loras; i++) api->loras[i].use.scale = scales[i];
     wk_write_raw(&x->part, "{\"success\":true}");

@@ -69,5 +69,5 @@ wick_status wk_prefill_append(wick_exchange *x, wick_error *err) {
     wick_status status = WICK_OK;
     if (has_begun || x->desc.sampler.json_schema) status = begin_content(x->rendered);
     if (status == WICK_OK && has_begun) status = wk_prompt_append(x->rendered, x->begun, false);
-    return status == WICK_OK ? WICK_OK : wk_fail_memory(err, x->begun.size, 0, "a prompt");
+    return status == WICK_OK ? WICK_OK : wk_fail_memory(err, x->begun.size, "a prompt");
 }

@@ -14,7 +14,7 @@ static wick_status estimate(wick_exchange *x, wk_str text, wk_ids *out, wick_err
     if (text.size < 2 * size || x->api->is_encoder || x->counts) return WICK_OK;
     uint32_t *const ids = wk_arena_array(&x->arena, size + 2, sizeof *ids);
     size_t n;
-    if (!ids) return wk_fail_memory(err, size * sizeof *ids, 0, "a prompt");
+    if (!ids) return wk_fail_memory(err, size * sizeof *ids, "a prompt");
     const wick_status status = wick_tokenize(x->api->model->tokenizer, text.text, size,
                                              WICK_TOKENIZE_PARSE_SPECIAL, ids, size + 2, &n);
     if (status != WICK_OK)
@@ -29,7 +29,7 @@ static wick_status take_ids(wick_exchange *x, const wick_prompt *prompt, wk_str 
     const wick_tokenizer *const tokenizer = x->api->model->tokenizer;
     for (size_t capacity = text.size + 2;; capacity = out->n) {
         out->ids = wk_arena_array(&x->arena, capacity, sizeof *out->ids);
-        if (!out->ids) return wk_fail_memory(err, capacity * sizeof *out->ids, 0, "a prompt");
+        if (!out->ids) return wk_fail_memory(err, capacity * sizeof *out->ids, "a prompt");
         const wick_status status =
             prompt ? wick_prompt_tokenize(prompt, tokenizer, out->ids, capacity, &out->n)
                    : wick_tokenize(tokenizer, text.text, text.size, flags, out->ids, capacity,
@@ -59,23 +59,23 @@ wick_status wk_ids_of_text(wick_exchange *x, wk_str text, uint32_t flags, wk_ids
 static wick_status read_variables(wick_exchange *x, const wk_json **out, wick_error *err) {
     wk_json *const made = wk_chat_variables(&x->arena, x->api->model->tokenizer);
     *out = made;
-    if (!made) return wk_fail_memory(err, sizeof *made, 0, "a prompt");
+    if (!made) return wk_fail_memory(err, sizeof *made, "a prompt");
     const bool is_off = x->effort && wk_json_is(x->effort, "none");
     if ((x->api->thinking != 0 || is_off) && !wk_json_get(x->variables, "enable_thinking")) {
         wk_json *const thinks =
             wk_chat_add_variable(&x->arena, made, "enable_thinking", WK_JSON_BOOL);
-        if (!thinks) return wk_fail_memory(err, sizeof *thinks, 0, "a prompt");
+        if (!thinks) return wk_fail_memory(err, sizeof *thinks, "a prompt");
         thinks->boolean = x->api->thinking > 0 && !is_off;
     }
     if (x->effort && !wk_json_get(x->variables, "reasoning_effort")) {
         wk_json *const effort =
             wk_chat_add_variable(&x->arena, made, "reasoning_effort", WK_JSON_STRING);
-        if (!effort) return wk_fail_memory(err, sizeof *effort, 0, "a prompt");
+        if (!effort) return wk_fail_memory(err, sizeof *effort, "a prompt");
         effort->string = x->effort->string;
     }
     for (const wk_json *item = x->variables ? x->variables->child : NULL; item; item = item->next) {
         wk_json *const copy = wk_arena_alloc(&x->arena, sizeof *copy);
-        if (!copy) return wk_fail_memory(err, sizeof *copy, 0, "a prompt");
+        if (!copy) return wk_fail_memory(err, sizeof *copy, "a prompt");
         *copy = *item;
         wk_json_append(made, copy);
     }
@@ -94,7 +94,7 @@ static wick_status set_arguments(wick_exchange *x, wk_json_kind kind, wick_error
                 wk_strbuf_init(&text, x->heap);
                 wk_write_value(&text, given);
                 if (!wk_write_keep(&text, &x->arena, &given->string))
-                    return wk_fail_memory(err, 0, 0, "a prompt");
+                    return wk_fail_memory(err, 0, "a prompt");
             }
             given->kind = kind;
         }
@@ -137,7 +137,7 @@ static wick_status render_fitting(wick_exchange *x, const wk_json *tools, wick_e
     for (size_t i = 0; i < sizeof fits / sizeof *fits && status == WICK_ERR_VALUE; i++) {
         wick_error ignored = {.status = WICK_OK};
         wk_json *const made = wk_messages_fit(x, given, fits[i]);
-        if (!made) return wk_fail_memory(err, 0, 0, "a prompt");
+        if (!made) return wk_fail_memory(err, 0, "a prompt");
         x->messages = made;
         status = render(x, tools, MOST_AGAIN, &x->rendered, &ignored);
     }
@@ -176,7 +176,7 @@ wick_status wk_prompt_render(wick_exchange *x, wick_error *err) {
 
 static wick_status make_prompts(wick_exchange *x, size_t n, wick_error *err) {
     x->prompts = wk_arena_array(&x->arena, n, sizeof *x->prompts);
-    if (!x->prompts) return wk_fail_memory(err, n * sizeof *x->prompts, 0, "a prompt");
+    if (!x->prompts) return wk_fail_memory(err, n * sizeof *x->prompts, "a prompt");
     x->n_prompts = (uint32_t)n;
     return WICK_OK;
 }
@@ -200,7 +200,7 @@ wick_status wk_ids_of_list(wick_exchange *x, const wk_json *list, wk_ids *out, w
     for (const wk_json *item = list->child; item; item = item->next)
         if (item->kind == WK_JSON_STRING) most += item->string.size + 2;
     out->ids = wk_arena_array(&x->arena, most, sizeof *out->ids);
-    if (!out->ids) return wk_fail_memory(err, most * sizeof *out->ids, 0, "a prompt");
+    if (!out->ids) return wk_fail_memory(err, most * sizeof *out->ids, "a prompt");
     for (const wk_json *item = list->child; item; item = item->next) {
         wk_ids part = {.n = 0};
         if (item->kind == WK_JSON_STRING) {

@@ -48,7 +48,7 @@ wick_status wk_request_translate(wick_exchange *x,
     wk_strbuf_init(&made, x->heap);
     write(&made, x->body);
     const wick_status status = made.failed
-                                   ? wk_fail_memory(err, made.size, 0, "a request")
+                                   ? wk_fail_memory(err, made.size, "a request")
                                    : wk_json_parse(&x->arena, made.data, made.size, &x->body, err);
     wk_strbuf_release(&made);
     return status;
@@ -180,7 +180,7 @@ static wick_status read_limit(wick_exchange *x, wick_error *err) {
     return WICK_OK;
 }
 
-static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, 0, "a request"); }
+static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, "a request"); }
 
 /* A text, or an array of them. */
 static wick_status read_texts(wick_exchange *x, const char *key, const char *const **texts,

@@ -70,7 +70,7 @@ static wick_status read_documents(wick_exchange *x, const wk_json *given, wick_e
     e->texts = wk_arena_array(&x->arena, e->n, sizeof *e->texts);
     e->sizes = wk_arena_array(&x->arena, e->n, sizeof *e->sizes);
     e->rows = wk_arena_array(&x->arena, e->n * e->n_row, sizeof *e->rows);
-    if (!e->texts || !e->sizes || !e->rows) return wk_fail_memory(err, 0, 0, "documents");
+    if (!e->texts || !e->sizes || !e->rows) return wk_fail_memory(err, 0, "documents");
     size_t i = 0;
     for (const wk_json *item = given->child; item; item = item->next, i++) {
         const wk_json *const text = item->kind == WK_JSON_OBJECT ? wk_json_get(item, "text") : item;
@@ -90,7 +90,7 @@ wick_status wk_answer_rerank(wick_exchange *x, wick_error *err) {
     if (info.n_labels == 0)
         return wk_fail(err, WICK_ERR_UNSUPPORTED, "this model is not a reranker");
     wk_embedding *const e = x->embedding = wk_arena_array(&x->arena, 1, sizeof *e);
-    if (!e) return wk_fail_memory(err, sizeof *e, 0, "documents");
+    if (!e) return wk_fail_memory(err, sizeof *e, "documents");
     if (!query || query->kind != WK_JSON_STRING || query->string.size == 0)
         return wk_fail(err, WICK_ERR_VALUE, "query must be a text");
     e->query = query->string;

@@ -140,7 +140,7 @@ static wick_status read_path(wick_exchange *x, const char **path, const char **n
                        MOST);
     const size_t size = strlen(x->api->slot_folder) + given->string.size + 2;
     char *const made = wk_arena_alloc(&x->arena, size);
-    if (!made) return wk_fail_memory(err, size, 0, "a path");
+    if (!made) return wk_fail_memory(err, size, "a path");
     snprintf(made, size, "%s/%s", x->api->slot_folder, given->string.text);
     *path = made;
     *name = given->string.text;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, 0, "a request"); }
+static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, "a request"); }
 
 void wk_write_functions(wk_strbuf *to, const wk_json *tools, const char *own, const char *schema) {
     if (!tools || tools->kind != WK_JSON_ARRAY) {

@@ -74,7 +74,7 @@ static bool fill(message *m, const char *role, wk_str content) {
 /* ---- The list ---- */
 
 static wick_status fail_memory(wick_error *err) {
-    return wk_fail_memory(err, sizeof(message), 0, "a message");
+    return wk_fail_memory(err, sizeof(message), "a message");
 }
 
 wk_chat_messages wk_chat_messages_none(wk_heap *heap) {

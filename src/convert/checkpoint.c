@@ -29,9 +29,7 @@ struct wk_checkpoint {
     size_t n_tensors;
 };
 
-static wick_status fail_memory(wick_error *err) {
-    return wk_fail_memory(err, 0, 0, "a checkpoint");
-}
+static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, "a checkpoint"); }
 
 /* FOLDER/NAME in the arena; NULL: memory is short. */
 static const char *path_of(wk_arena *arena, const char *folder, wk_str name) {

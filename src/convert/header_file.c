@@ -41,7 +41,7 @@ wick_status wk_file_of_header(wk_str header, uint64_t size, wick_file **out, wic
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     header_source *const made = wk_alloc(&heap, sizeof *made + header.size);
-    if (made == NULL) return wk_fail_memory(err, header.size, 0, "the header of a file");
+    if (made == NULL) return wk_fail_memory(err, header.size, "the header of a file");
     *made = (header_source){.heap = heap, .size = header.size};
     memcpy(made->bytes, header.text, header.size);
     wick_source source = {.user = made,

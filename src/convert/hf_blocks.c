@@ -17,7 +17,7 @@ static wick_status read_list(const wk_json *list, wk_arena *arena, wk_str *out, 
                                            {"mlp", "-"},
                                            {"moe", "E"}};
     char *const text = wk_arena_array(arena, list->count + 1, sizeof *text);
-    if (text == NULL) return wk_fail_memory(err, list->count, 0, "the layers of a model");
+    if (text == NULL) return wk_fail_memory(err, list->count, "the layers of a model");
     size_t n = 0;
     for (const wk_json *item = list->child; item != NULL; item = item->next) {
         size_t i = 0;
@@ -61,7 +61,7 @@ static wick_status find_blocks(const wk_hf_family *family, wk_json *config, wk_a
     WK_TRY(wk_hf_read_u32(config, "attn_layer_offset", &offset, err));
     if (period == 0) return wk_fail(err, WICK_ERR_FORMAT, "config.json: 'attn_layer_period' is 0");
     char *const text = wk_arena_array(arena, (size_t)n + 1, sizeof *text);
-    if (text == NULL) return wk_fail_memory(err, n, 0, "the layers of a model");
+    if (text == NULL) return wk_fail_memory(err, n, "the layers of a model");
     for (uint32_t i = 0; i < n; i++) text[i] = i % period == offset ? '*' : 'M';
     *out = (wk_str){text, n};
     return WICK_OK;
@@ -70,7 +70,7 @@ static wick_status find_blocks(const wk_hf_family *family, wk_json *config, wk_a
 static wick_status add_list(wk_str blocks, char kind, uint32_t number, const char *key,
                             wk_value_list *values, wick_error *err) {
     uint32_t *const numbers = wk_arena_array(values->arena, blocks.size, sizeof *numbers);
-    if (numbers == NULL) return wk_fail_memory(err, blocks.size, 0, "the layers of a model");
+    if (numbers == NULL) return wk_fail_memory(err, blocks.size, "the layers of a model");
     for (size_t i = 0; i < blocks.size; i++) numbers[i] = blocks.text[i] == kind ? number : 0;
     wk_value_list_array(values, key, WICK_VALUE_U32, numbers, blocks.size);
     return WICK_OK;

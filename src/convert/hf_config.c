@@ -299,7 +299,7 @@ static wick_status add_windows(wk_json *config, wk_value_list *values, wick_erro
     (void)wk_hf_find(config, period->config); /* the list counts */
     if (types->kind != WK_JSON_ARRAY) return fail_number(err, "layer_types", "no list");
     bool *const has_window = wk_arena_array(values->arena, types->count, sizeof *has_window);
-    if (has_window == NULL) return wk_fail_memory(err, types->count, 0, "the layers of a model");
+    if (has_window == NULL) return wk_fail_memory(err, types->count, "the layers of a model");
     size_t n = 0;
     for (const wk_json *item = types->child; item != NULL; item = item->next, n++) {
         has_window[n] = wk_str_is(item->string, "sliding_attention");

@@ -133,7 +133,7 @@ wick_status wk_hf_pieces_parse(wk_str bytes, wk_arena *arena, wk_hf_pieces *out,
         if (pass == 1) break;
         if (out->n == 0) return wk_fail(err, WICK_ERR_FORMAT, "tokenizer.model has no pieces");
         out->items = wk_arena_array(arena, out->n, sizeof *out->items);
-        if (out->items == NULL) return wk_fail_memory(err, 0, 0, "a vocabulary");
+        if (out->items == NULL) return wk_fail_memory(err, 0, "a vocabulary");
     }
     return WICK_OK;
 }

@@ -226,7 +226,7 @@ static bool is_name(const wk_json *item) {
 /* A list of templates with names: "default" is the one that has no name in GGUF. */
 static wick_status add_named(const roles *r, const wk_json *list, bool has_default) {
     wick_string *const names = wk_arena_array(r->values->arena, list->count, sizeof *names);
-    if (names == NULL) return wk_fail_memory(r->err, 0, 0, "chat templates");
+    if (names == NULL) return wk_fail_memory(r->err, 0, "chat templates");
     size_t n = 0;
     for (const wk_json *item = list->child; item != NULL; item = item->next) {
         const wk_json *const name = wk_json_get(item, "name");

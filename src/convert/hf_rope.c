@@ -220,7 +220,7 @@ static wick_status uneven_divisors(wk_json *config, wk_json *from, wk_arena *are
     WK_TRY(read_positive(from, "high_freq_factor", &s.high, err));
     WK_TRY(read_original(config, from, &s.context, err));
     float *const made = make_divisors(arena, head_dim / 2, "rope_freqs.weight", out);
-    if (made == NULL) return wk_fail_memory(err, head_dim * 2, 0, "rotary frequencies");
+    if (made == NULL) return wk_fail_memory(err, head_dim * 2, "rotary frequencies");
     for (uint32_t i = 0; i < head_dim / 2; i++)
         made[i] = divisor_of(&s, 2.0 * (double)i / (double)head_dim);
     return WICK_OK;
@@ -232,7 +232,7 @@ static wick_status listed_divisors(wk_json *from, const char *key, wk_arena *are
     if (list == NULL || list->kind != WK_JSON_ARRAY || list->count > UINT16_MAX)
         return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%s' is missing, or no list", key);
     float *made = make_divisors(arena, (uint32_t)list->count, name, out);
-    if (made == NULL) return wk_fail_memory(err, 0, 0, "rotary frequencies");
+    if (made == NULL) return wk_fail_memory(err, 0, "rotary frequencies");
     for (wk_json *item = list->child; item != NULL; item = item->next) {
         if (item->kind != WK_JSON_NUMBER)
             return wk_fail(err, WICK_ERR_FORMAT,

@@ -53,7 +53,7 @@ static wick_status read_row_scales(wk_json *config, wk_arena *arena, int64_t n_r
     const int64_t ends[] = {inner, 2 * (int64_t)inner, 2 * (int64_t)inner + n_b,
                             2 * (int64_t)inner + 2 * n_b};
     float *const made = wk_arena_array(arena, (size_t)n_rows, sizeof *made);
-    if (made == NULL) return wk_fail_memory(err, 0, 0, "multipliers of rows");
+    if (made == NULL) return wk_fail_memory(err, 0, "multipliers of rows");
     int part = 0;
     float scale = 1.0F;
     WK_TRY(read_scale(config, "ssm_multipliers", 0, &scale, err));

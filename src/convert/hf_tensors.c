@@ -25,7 +25,7 @@ typedef struct planner {
 } planner;
 
 static wick_status fail_memory(const planner *p) {
-    return wk_fail_memory(p->err, 0, 0, "the tensors of a checkpoint");
+    return wk_fail_memory(p->err, 0, "the tensors of a checkpoint");
 }
 
 /* ---- Parts ---- */

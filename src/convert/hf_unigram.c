@@ -25,7 +25,7 @@ static int digit_of(char c) {
 static wick_status decode_base64(wk_str text, wk_arena *arena, wk_str *out, wick_error *err) {
     while (text.size > 0 && text.text[text.size - 1] == '=') text.size--;
     char *const bytes = wk_arena_alloc(arena, text.size / 4 * 3 + 3);
-    if (bytes == NULL) return wk_fail_memory(err, text.size, 0, "a vocabulary");
+    if (bytes == NULL) return wk_fail_memory(err, text.size, "a vocabulary");
     uint32_t bits = 0;
     size_t n = 0;
     for (size_t i = 0; i < text.size; i++) {
@@ -205,7 +205,7 @@ wick_status wk_hf_pieces_from_json(const wk_json *root, wk_arena *arena, wk_hf_p
         return wk_fail(err, WICK_ERR_FORMAT, "tokenizer.json has no model.vocab");
     WK_TRY(wk_hf_read_switch(model, "byte_fallback", false, &has_bytes, err));
     out->items = wk_arena_array(arena, vocab->count, sizeof *out->items);
-    if (out->items == NULL) return wk_fail_memory(err, 0, 0, "a vocabulary");
+    if (out->items == NULL) return wk_fail_memory(err, 0, "a vocabulary");
     for (const wk_json *item = vocab->child; item != NULL; item = item->next)
         WK_TRY(read_piece(item, has_bytes, &out->items[out->n++], err));
     WK_TRY(mark_added(root, out, err));

@@ -36,7 +36,7 @@ typedef struct vocabulary {
 } vocabulary;
 
 static wick_status fail_memory(const vocabulary *v) {
-    return wk_fail_memory(v->err, 0, 0, "a vocabulary");
+    return wk_fail_memory(v->err, 0, "a vocabulary");
 }
 
 static bool is_id(const wk_json *item) {

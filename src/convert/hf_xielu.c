@@ -40,7 +40,7 @@ wick_status wk_hf_add_xielu(const wk_checkpoint *checkpoint, uint32_t n_layers,
                                            {"eps", "xielu.eps"}};
     for (size_t i = 0; i < WK_COUNT(names); i++) {
         float *const numbers = wk_arena_array(values->arena, n_layers, sizeof *numbers);
-        if (numbers == NULL) return wk_fail_memory(err, n_layers, 0, "the layers of a model");
+        if (numbers == NULL) return wk_fail_memory(err, n_layers, "the layers of a model");
         for (uint32_t layer = 0; layer < n_layers; layer++)
             WK_TRY(read_number(checkpoint, names[i][0], layer, &numbers[layer], err));
         wk_value_list_array(values, names[i][1], WICK_VALUE_F32, numbers, n_layers);

@@ -43,7 +43,7 @@ struct wick_converting {
 static const wick_convert_desc default_desc;
 
 static wick_status fail_memory(wick_error *err) {
-    return wk_fail_memory(err, 0, 0, "converting a checkpoint");
+    return wk_fail_memory(err, 0, "converting a checkpoint");
 }
 
 /* ---- Types ---- */

@@ -123,7 +123,7 @@ static void observe(void *user, const wk_call *call) {
 /* ---- Starting ---- */
 
 static wick_status fail_memory(wick_error *err) {
-    return wk_fail_memory(err, 0, 0, "an importance matrix");
+    return wk_fail_memory(err, 0, "an importance matrix");
 }
 
 static char *copy_text(wick_imatrix *m, const char *text) {

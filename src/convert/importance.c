@@ -37,7 +37,7 @@ wick_status wk_importance_open(wk_heap *heap, const char *path, wk_importance **
     } else {
         *out = wk_alloc_zeroed(heap, sizeof **out);
         if (*out == NULL)
-            status = wk_fail_memory(err, sizeof **out, 0, "an importance matrix");
+            status = wk_fail_memory(err, sizeof **out, "an importance matrix");
         else
             **out = (wk_importance){.heap = heap, .file = file};
     }
@@ -98,7 +98,7 @@ static wick_status reserve(wk_importance *importance, size_t n, wick_error *err)
     if (n <= importance->capacity) return WICK_OK;
     float *const grown = wk_realloc(importance->heap, importance->values,
                                     importance->capacity * sizeof(float), n * sizeof(float));
-    if (grown == NULL) return wk_fail_memory(err, n * sizeof(float), 0, "an importance matrix");
+    if (grown == NULL) return wk_fail_memory(err, n * sizeof(float), "an importance matrix");
     importance->values = grown;
     importance->capacity = n;
     return WICK_OK;

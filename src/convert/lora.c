@@ -49,7 +49,7 @@ static wick_status add_path(const target *to, const char *path, wick_error *err)
     if (slash == NULL) return add_folder(to, ".", err);
     const size_t size = (size_t)(slash - path) + 1;
     char *const folder = wk_alloc(to->model->heap, size + 1);
-    if (folder == NULL) return wk_fail_memory(err, size, 0, "an adapter");
+    if (folder == NULL) return wk_fail_memory(err, size, "an adapter");
     memcpy(folder, path, size);
     folder[size] = '\0';
     const wick_status status = add_folder(to, folder, err);

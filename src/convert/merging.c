@@ -17,7 +17,7 @@ struct wk_merging {
 };
 
 static wick_status fail_memory(wick_error *err) {
-    return wk_fail_memory(err, 0, 0, "adapters to be merged");
+    return wk_fail_memory(err, 0, "adapters to be merged");
 }
 
 static wick_status open_all(wk_merging *m, const wk_gguf *gguf, const wick_merge *adapters,

@@ -194,7 +194,7 @@ static wick_status add_pair(const wk_peft *p, wk_adapting *adapting, wk_str modu
                        wk_str_show(module).text, rank, p->rank);
     const size_t count = (size_t)(n_a + rank * b->shape.extent[0]);
     float *const values = wk_alloc_array(p->heap, count, sizeof *values);
-    if (values == NULL) return wk_fail_memory(err, count * sizeof *values, 0, "an adapter");
+    if (values == NULL) return wk_fail_memory(err, count * sizeof *values, "an adapter");
     /* A module that holds its matrix transposed has factors as any other. */
     const bool is_moved = place.change != WK_HF_TRANSPOSE;
     read_values(p, a, WK_HF_AS_IT_IS, values);
@@ -246,7 +246,7 @@ static wick_status open_all(wk_peft *p, const wick_model *model, const char *fol
 wick_status wk_peft_open(const wick_model *model, const char *folder, wk_peft **out,
                          wick_error *err) {
     wk_peft *const p = wk_alloc_zeroed(model->heap, sizeof *p);
-    if (p == NULL) return wk_fail_memory(err, sizeof *p, 0, "an adapter");
+    if (p == NULL) return wk_fail_memory(err, sizeof *p, "an adapter");
     p->heap = model->heap;
     wk_arena_init(&p->arena, p->heap, 0);
     const wick_status status = open_all(p, model, folder, err);

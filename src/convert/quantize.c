@@ -97,7 +97,7 @@ static wick_status plan_tensors(wick_quantizing *q, wick_error *err) {
     const size_t n = q->gguf->n_tensors;
     q->plan = wk_alloc_array(&q->heap, n, sizeof *q->plan);
     if (q->plan == NULL && n > 0)
-        return wk_fail_memory(err, n * sizeof *q->plan, 0, "a list of tensors");
+        return wk_fail_memory(err, n * sizeof *q->plan, "a list of tensors");
     const wk_mix_model model = wk_mix_model_of(q->gguf, q->importance != NULL);
     size_t n_encoded = 0, n_known = 0;
     for (size_t i = 0; i < n; i++) {
@@ -158,7 +158,7 @@ static wick_status start_writer(wick_quantizing *q, const char *out, const wick_
     wick_status status = WICK_OK;
     if (values == NULL || (tensors == NULL && n_tensors > 0)) {
         status =
-            wk_fail_memory(err, most * sizeof *values + n_tensors * sizeof *tensors, 0, "a header");
+            wk_fail_memory(err, most * sizeof *values + n_tensors * sizeof *tensors, "a header");
         goto cleanup;
     }
     if (n_values > 0) memcpy(values, q->gguf->values, n_values * sizeof *values);
@@ -204,7 +204,7 @@ static wick_status make_buffers(wick_quantizing *q, uint32_t n_threads, wick_err
     piece *const p = &q->piece;
     q->buffer_bytes = PIECE * (8 + sizeof *p->decoded + 4) + n_threads * sizeof *p->bad;
     q->buffer = wk_alloc_aligned(&q->heap, q->buffer_bytes);
-    if (q->buffer == NULL) return wk_fail_memory(err, q->buffer_bytes, 0, "a piece of a tensor");
+    if (q->buffer == NULL) return wk_fail_memory(err, q->buffer_bytes, "a piece of a tensor");
     p->source = q->buffer;
     p->target = p->source + PIECE * 8;
     p->decoded = (float *)(void *)(p->target + PIECE * 4);
@@ -251,7 +251,7 @@ wick_status wick_quantize_start(const char *in, const char *out, const wick_quan
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wick_quantizing *const made = wk_alloc_zeroed(&heap, sizeof *made);
-    if (made == NULL) return wk_fail_memory(error, sizeof *made, 0, "quantizing");
+    if (made == NULL) return wk_fail_memory(error, sizeof *made, "quantizing");
     made->heap = heap;
     const wick_status status = start(made, in, out, desc, error);
     if (status == WICK_OK)

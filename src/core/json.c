@@ -23,7 +23,7 @@ static wick_status fail_at(const reader *r, size_t at, const char *what) {
 }
 
 static wick_status fail_memory(const reader *r, size_t size) {
-    return wk_fail_memory(r->err, size, 0, "JSON");
+    return wk_fail_memory(r->err, size, "JSON");
 }
 
 static void skip_space(reader *r) {

@@ -21,7 +21,7 @@ wick_status wick_json_parse(const char *text, size_t size, wick_json_document **
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wick_json_document *const document = wk_alloc_zeroed(&heap, sizeof *document);
-    if (document == NULL) return wk_fail_memory(error, sizeof *document, 0, "JSON");
+    if (document == NULL) return wk_fail_memory(error, sizeof *document, "JSON");
     document->heap = heap;
     wk_arena_init(&document->arena, &document->heap, 0);
     const wick_status status = wk_json_parse(&document->arena, text, size, &document->root, error);

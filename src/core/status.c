@@ -73,8 +73,12 @@ wk_size_text wk_show_size(uint64_t bytes, bool round_up) {
     return result;
 }
 
-wick_status wk_fail_memory(wick_error *err, uint64_t requested, uint64_t available,
-                           const char *what) {
+wick_status wk_fail_memory(wick_error *err, uint64_t requested, const char *what) {
+    return wk_fail_memory_of(err, requested, 0, what);
+}
+
+wick_status wk_fail_memory_of(wick_error *err, uint64_t requested, uint64_t available,
+                              const char *what) {
     if (!err || err->status != WICK_OK) return WICK_ERR_OUT_OF_MEMORY;
     const wk_size_text needed = wk_show_size(requested, true);
     const wk_size_text there = wk_show_size(available, false);

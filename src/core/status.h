@@ -17,9 +17,12 @@ typedef struct wk_size_text {
 } wk_size_text;
 wk_size_text wk_show_size(uint64_t bytes, bool round_up);
 
-/* WICK_ERR_OUT_OF_MEMORY with its numbers. requested 0: not known, nor is available 0. */
-wick_status wk_fail_memory(wick_error *err, uint64_t requested, uint64_t available,
-                           const char *what);
+/* WICK_ERR_OUT_OF_MEMORY for the lack of so many bytes; 0: it is not known how many. */
+wick_status wk_fail_memory(wick_error *err, uint64_t requested, const char *what);
+
+/* The same where it is known how many there are. */
+wick_status wk_fail_memory_of(wick_error *err, uint64_t requested, uint64_t available,
+                              const char *what);
 
 /* Passes on what was wrong with the file at path ("": no file): `'PATH': SENTENCE`, unless the
  * sentence has 'PATH' already. */

@@ -72,7 +72,7 @@ static bool make_tables(const wick_model *model, const uint32_t *positions, uint
         const size_t count = (size_t)n * rope->n_pairs, size = count * sizeof(float);
         float *const both = wk_alloc_array(model->heap, count, 2 * sizeof *both);
         if (both == NULL) {
-            (void)wk_fail_memory(wk_device_err(model->device), 2 * size, 0, "a batch");
+            (void)wk_fail_memory(wk_device_err(model->device), 2 * size, "a batch");
             return false;
         }
         wk_rope_rows(rope, (wk_rope_positions){positions, n, context_length}, both, both + count);
@@ -94,7 +94,7 @@ bool wk_loss_batch_make(const wick_model *model, const wk_example *examples, siz
     const rows r = lay_out(examples, n);
     uint32_t *const words = wk_alloc_array(model->heap, r.n_words, sizeof *words);
     if (words == NULL) {
-        (void)wk_fail_memory(wk_device_err(model->device), r.n_words * sizeof *words, 0, "a batch");
+        (void)wk_fail_memory(wk_device_err(model->device), r.n_words * sizeof *words, "a batch");
         return false;
     }
     fill(&r, words);

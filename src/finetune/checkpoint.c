@@ -34,7 +34,7 @@ static wick_status write_tensor(wick_finetune *f, wick_file_writer *writer, wick
                                 wick_error *err) {
     const size_t size = wick_tensor_bytes(tensor);
     void *const bytes = wk_alloc(&f->heap, size);
-    if (bytes == NULL) return wk_fail_memory(err, size, 0, "a tensor to write");
+    if (bytes == NULL) return wk_fail_memory(err, size, "a tensor to write");
     wick_error failure = {.status = WICK_OK};
     const wk_model_errors before = wk_model_borrow(f->model, &failure);
     wick_status status = wk_pass_on(err, wick_read(tensor, bytes, size), &failure);
@@ -49,7 +49,7 @@ static wick_status write_file(wick_finetune *f, const char *path, const wick_val
                               size_t n_values, size_t n, wick_error *err) {
     const size_t size = n * sizeof(wick_file_tensor);
     wick_file_tensor *const tensors = wk_alloc_zeroed(&f->heap, size);
-    if (tensors == NULL) return wk_fail_memory(err, size, 0, "a file to write");
+    if (tensors == NULL) return wk_fail_memory(err, size, "a file to write");
     for (size_t i = 0; i < n; i++)
         tensors[i] = (wick_file_tensor){.name = text_of(f->stored.names[i]),
                                         .dtype = WICK_F32,
@@ -175,7 +175,7 @@ static wick_status read_tensor(wick_finetune *f, wick_file *file, const char *na
         return wk_fail(err, WICK_ERR_FORMAT, "the checkpoint has no tensor '%s' of %zu bytes", name,
                        size);
     void *const bytes = wk_alloc(&f->heap, size);
-    if (bytes == NULL) return wk_fail_memory(err, size, 0, "a tensor to read");
+    if (bytes == NULL) return wk_fail_memory(err, size, "a tensor to read");
     wick_status status = wick_file_read(file, found->offset, bytes, size, err);
     if (status == WICK_OK) {
         wick_error failure = {.status = WICK_OK};

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, 0, "examples"); }
+static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, "examples"); }
 
 wick_status wick_examples_make(const wick_model *model, uint32_t context_length,
                                wick_examples **examples, wick_error *error) {

@@ -125,7 +125,7 @@ static wick_status begin_slice(wick_finetune *f) {
     const size_t n = gather(f, examples), size = 2 * f->n_factors * sizeof(wick_tensor *);
     wick_tensor **const gradients = wk_alloc_zeroed(&f->heap, size);
     if (gradients == NULL)
-        return wk_fail_memory(wk_device_err(f->device), size, 0, "the gradients of an adapter");
+        return wk_fail_memory(wk_device_err(f->device), size, "the gradients of an adapter");
     const wick_scope scope = wick_scope_begin(f->device);
     wick_tensor *const loss = compute_loss(f, examples, n, gradients);
     const wick_status status =

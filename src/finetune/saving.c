@@ -18,7 +18,7 @@ static wick_status lay_out(wick_finetune *f, const wick_value *values, size_t n_
     wk_finetune_saving *const s = &f->saving;
     const size_t size = s->n * sizeof(wick_file_tensor);
     wick_file_tensor *const tensors = wk_alloc_zeroed(&f->heap, size);
-    if (tensors == NULL) return wk_fail_memory(err, size, 0, "a training to save");
+    if (tensors == NULL) return wk_fail_memory(err, size, "a training to save");
     for (size_t i = 0; i < s->n; i++)
         tensors[i] = (wick_file_tensor){.name = name_of(f->stored.names[i]),
                                         .dtype = WICK_F32,
@@ -33,7 +33,7 @@ static wick_status lay_out(wick_finetune *f, const wick_value *values, size_t n_
     const uint64_t total = wk_gguf_padded(last->offset + last->size, gguf->alignment);
     const size_t more = (size_t)total - s->bytes.size;
     if (total > SIZE_MAX || !wk_strbuf_reserve(&s->bytes, more))
-        return wk_fail_memory(err, total, 0, "a training to save");
+        return wk_fail_memory(err, total, "a training to save");
     memset(s->bytes.data + s->bytes.size, 0, more);
     s->bytes.size += more;
     return WICK_OK;
@@ -43,7 +43,7 @@ static wick_status start_readings(wick_finetune *f) {
     wk_finetune_saving *const s = &f->saving;
     s->readings = wk_alloc_zeroed(&f->heap, s->n * sizeof(wick_reading *));
     if (s->readings == NULL)
-        return wk_fail_memory(wk_device_err(f->device), s->n * sizeof(wick_reading *), 0,
+        return wk_fail_memory(wk_device_err(f->device), s->n * sizeof(wick_reading *),
                               "a training to save");
     for (size_t i = 0; i < s->n; i++)
         WK_TRY(wick_read_start(f->stored.tensors[i], &s->readings[i]));

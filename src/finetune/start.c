@@ -11,7 +11,7 @@
 #include <string.h>
 
 static wick_status fail_memory(wick_error *err) {
-    return wk_fail_memory(err, 0, 0, "the training of an adapter");
+    return wk_fail_memory(err, 0, "the training of an adapter");
 }
 
 /* ---- The description ---- */

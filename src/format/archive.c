@@ -28,7 +28,7 @@ static wick_status read_array(wk_heap *heap, const wk_archive *archive, const wk
     const size_t held = entry->size < MAX_NPY_HEADER ? (size_t)entry->size : MAX_NPY_HEADER;
     unsigned char *const unpacked = entry->is_deflated ? wk_alloc(heap, held) : NULL;
     if (entry->is_deflated && unpacked == NULL && held > 0)
-        return wk_fail_memory(err, held, 0, "the header of an npy file");
+        return wk_fail_memory(err, held, "the header of an npy file");
     const unsigned char *const bytes =
         entry->is_deflated ? unpacked : archive->zip.bytes + entry->offset;
     wk_npy npy;
@@ -54,7 +54,7 @@ static wick_status name_array(wk_arena *arena, wk_str name, wick_file_tensor *te
                               wick_error *err) {
     const size_t size = name.size - strlen(".npy");
     char *const text = wk_arena_alloc(arena, size + 1);
-    if (text == NULL) return wk_fail_memory(err, size + 1, 0, "the names of an npz file");
+    if (text == NULL) return wk_fail_memory(err, size + 1, "the names of an npz file");
     memcpy(text, name.text, size);
     text[size] = '\0';
     tensor->name = (wick_string){text, size};
@@ -67,7 +67,7 @@ static wick_status parse_npz(wk_heap *heap, wk_arena *arena, wk_archive *out, wi
     out->parts = wk_arena_array(arena, n, sizeof *out->parts);
     out->tensors = tensors;
     if (tensors == NULL || out->parts == NULL)
-        return wk_fail_memory(err, n * sizeof *tensors, 0, "the tensors of an npz file");
+        return wk_fail_memory(err, n * sizeof *tensors, "the tensors of an npz file");
     for (size_t i = 0; i < n; i++) {
         const wk_zip_entry *const entry = &out->zip.entries[i];
         if (!ends_with(entry->name, ".npy")) continue;
@@ -104,7 +104,7 @@ static wick_status index_names(wk_archive *out, wick_error *err) {
             return wk_fail(err, WICK_ERR_FORMAT, "two tensors have the name '%s'",
                            wk_str_show(name).text);
         if (wk_map_put(&out->index, name, (uint32_t)i) != WICK_OK)
-            return wk_fail_memory(err, (i + 1) * sizeof name, 0, "the index of an archive");
+            return wk_fail_memory(err, (i + 1) * sizeof name, "the index of an archive");
     }
     return WICK_OK;
 }
@@ -214,7 +214,7 @@ wick_status wk_archive_unpack(wk_heap *heap, const wk_archive *archive, size_t i
     }
     uint8_t *const bytes = entry->size <= SIZE_MAX ? wk_alloc(heap, (size_t)entry->size) : NULL;
     if (bytes == NULL && entry->size > 0)
-        return wk_fail_memory(err, entry->size, 0, "an entry of an archive");
+        return wk_fail_memory(err, entry->size, "an entry of an archive");
     wick_status status =
         wk_zip_unpack(heap, &archive->zip, entry, bytes, (size_t)entry->size, part->is_npy, err);
     if (status == WICK_OK) status = place(tensor, part, bytes, dst, err);

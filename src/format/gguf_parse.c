@@ -76,7 +76,7 @@ wick_status wk_gguf_parser_make(wk_heap *heap, uint64_t file_size, wk_gguf_parse
                                 wick_error *err) {
     wk_gguf_parser *const parser = wk_alloc_zeroed(heap, sizeof *parser);
     *out = parser;
-    if (parser == NULL) return wk_fail_memory(err, sizeof *parser, 0, "a GGUF parser");
+    if (parser == NULL) return wk_fail_memory(err, sizeof *parser, "a GGUF parser");
     parser->heap = heap;
     wk_arena_init(&parser->arena, heap, LEAST_TEXT_BLOCK);
     wk_strbuf_init(&parser->partial, heap);

@@ -19,7 +19,7 @@ wick_status wk_gguf_refuse(wk_gguf_parser *parser, wick_status status, uint64_t 
 }
 
 wick_status wk_gguf_no_memory(wk_gguf_parser *parser, uint64_t size) {
-    return wk_fail_memory(&parser->error, size, 0, "the header of a GGUF file");
+    return wk_fail_memory(&parser->error, size, "the header of a GGUF file");
 }
 
 wk_shown wk_gguf_show(wick_string name) { return wk_str_show((wk_str){name.text, name.size}); }

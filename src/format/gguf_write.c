@@ -158,7 +158,7 @@ wick_status wk_gguf_write_header(wk_strbuf *buf, const wk_gguf_contents *content
                                  wk_gguf_parser **out, wick_error *err) {
     *out = NULL;
     WK_TRY(put_contents(buf, contents, find_alignment(contents), err));
-    if (buf->failed) return wk_fail_memory(err, buf->size, 0, "a GGUF header");
+    if (buf->failed) return wk_fail_memory(err, buf->size, "a GGUF header");
     wk_gguf_parser *parser;
     WK_TRY(wk_gguf_parser_make(buf->heap, WICK_SIZE_UNKNOWN, &parser, err));
     wick_error refusal = {0};
@@ -169,6 +169,6 @@ wick_status wk_gguf_write_header(wk_strbuf *buf, const wk_gguf_contents *content
     }
     wk_gguf_parser_free(parser);
     if (status == WICK_ERR_OUT_OF_MEMORY)
-        return wk_fail_memory(err, refusal.bytes_requested, 0, "a GGUF header");
+        return wk_fail_memory(err, refusal.bytes_requested, "a GGUF header");
     return wk_fail(err, WICK_ERR_VALUE, "the GGUF file would not be readable: %s", refusal.message);
 }

@@ -238,7 +238,7 @@ static wick_status take_blocks(inflater *f) {
 wick_status wk_inflate(wk_heap *heap, const uint8_t *src, size_t src_size, uint8_t *dst,
                        size_t dst_size, bool is_prefix, wick_error *err) {
     inflater *const f = wk_alloc(heap, sizeof *f);
-    if (f == NULL) return wk_fail_memory(err, sizeof *f, 0, "the tables of a deflate stream");
+    if (f == NULL) return wk_fail_memory(err, sizeof *f, "the tables of a deflate stream");
     f->src = src, f->size = src_size, f->at = 0;
     f->dst = dst, f->room = dst_size, f->done = 0;
     f->is_prefix = is_prefix, f->is_full = false;

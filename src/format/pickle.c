@@ -68,7 +68,7 @@ static wick_status refuse(const machine *m, const char *reason) {
 }
 
 static wick_status no_memory(const machine *m) {
-    return wk_fail_memory(m->err, m->size, 0, "the values of a pickle");
+    return wk_fail_memory(m->err, m->size, "the values of a pickle");
 }
 
 /* ---- Reading ---- */

@@ -153,14 +153,14 @@ static wick_status read_tensors(wk_heap *heap, const wk_json *root, wick_file_te
                            shown(item->key), item->key.text);
         WK_TRY(read_tensor(item, data_size, &tensors[out->n_tensors], err));
         if (wk_map_put(&out->index, item->key, (uint32_t)out->n_tensors) != WICK_OK)
-            return wk_fail_memory(err, (out->n_tensors + 1) * sizeof(wk_str), 0,
+            return wk_fail_memory(err, (out->n_tensors + 1) * sizeof(wk_str),
                                   "the index of a safetensors file");
         out->n_tensors++;
     }
     const size_t n = out->n_tensors;
     uint32_t *const order = wk_alloc_array(heap, n, sizeof *order);
     if (order == NULL && n > 0)
-        return wk_fail_memory(err, n * sizeof *order, 0, "the tensors of a safetensors file");
+        return wk_fail_memory(err, n * sizeof *order, "the tensors of a safetensors file");
     wk_tensor_order(tensors, order, n);
     const wick_status status = check_cover(tensors, order, n, data_size, err);
     wk_free(heap, order, n * sizeof *order);
@@ -198,7 +198,7 @@ wick_status wk_safetensors_parse(wk_heap *heap, wk_arena *arena, const void *dat
     const uint64_t data_offset = LENGTH_BYTES + length;
     wick_file_tensor *const tensors = wk_arena_array(arena, root->count, sizeof *tensors);
     if (tensors == NULL)
-        return wk_fail_memory(err, root->count * sizeof *tensors, 0, "a safetensors header");
+        return wk_fail_memory(err, root->count * sizeof *tensors, "a safetensors header");
     const wick_status status = read_tensors(heap, root, tensors, size - data_offset, out, err);
     if (status != WICK_OK) {
         wk_map_release(&out->index);
@@ -266,7 +266,7 @@ wick_status wk_safetensors_header(wk_strbuf *buf, const wick_file_tensor *tensor
     }
     wk_strbuf_append(buf, "}", 1);
     while (!buf->failed && (buf->size - begin) % LENGTH_BYTES != 0) wk_strbuf_append(buf, " ", 1);
-    if (buf->failed) return wk_fail_memory(err, buf->size, 0, "the header of a safetensors file");
+    if (buf->failed) return wk_fail_memory(err, buf->size, "the header of a safetensors file");
     length = buf->size - begin - LENGTH_BYTES;
     memcpy(buf->data + begin, &length, sizeof length);
     return WICK_OK;

@@ -16,7 +16,7 @@ static wick_status check(wk_map *names, const wick_file_tensor *tensor, size_t i
         return wk_fail(err, WICK_ERR_VALUE, "two tensors have the name '%s'",
                        wk_str_show(name).text);
     if (wk_map_put(names, name, (uint32_t)index) == WICK_OK) return WICK_OK;
-    return wk_fail_memory(err, (index + 1) * sizeof name, 0, "the names of a file's tensors");
+    return wk_fail_memory(err, (index + 1) * sizeof name, "the names of a file's tensors");
 }
 
 wick_status wk_tensor_names_check(wk_heap *heap, const wick_file_tensor *tensors, size_t n,

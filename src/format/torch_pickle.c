@@ -111,7 +111,7 @@ static wick_status find_storage(finder *f, const wk_pickled *id, const wk_pickle
     *entry = path.failed ? NULL : wk_zip_find(&f->out->zip, (wk_str){path.data, path.size});
     const bool failed = path.failed;
     wk_strbuf_release(&path);
-    if (failed) return wk_fail_memory(f->err, key.size, 0, "the name of a storage");
+    if (failed) return wk_fail_memory(f->err, key.size, "the name of a storage");
     return *entry != NULL ? WICK_OK : refuse(f, "has a storage that the archive lacks");
 }
 
@@ -186,7 +186,7 @@ static wick_status add_tensor(finder *f, const found *tensor) {
         found *const grown = wk_realloc(f->heap, f->tensors, f->capacity * sizeof *f->tensors,
                                         more * sizeof *f->tensors);
         if (grown == NULL)
-            return wk_fail_memory(f->err, more * sizeof *grown, 0, "the tensors of a pickle");
+            return wk_fail_memory(f->err, more * sizeof *grown, "the tensors of a pickle");
         f->tensors = grown;
         f->capacity = more;
     }
@@ -206,7 +206,7 @@ static wick_status copy_name(finder *f, wick_string *name) {
     const size_t size = f->name.size;
     WK_TRY(spend_on_names(f, size + 1));
     char *const text = wk_arena_alloc(f->arena, size + 1);
-    if (text == NULL) return wk_fail_memory(f->err, size, 0, "the names of a pickle's tensors");
+    if (text == NULL) return wk_fail_memory(f->err, size, "the names of a pickle's tensors");
     if (size > 0) memcpy(text, f->name.data, size);
     text[size] = '\0';
     *name = (wick_string){text, size};
@@ -262,7 +262,7 @@ static wick_status extend_name(finder *f, const wk_pickled *key, size_t index) {
         wk_strbuf_append(&f->name, key->text.text, key->text.size);
     else
         return refuse(f, "has a dict with a key that is neither a text nor an integer");
-    if (f->name.failed) return wk_fail_memory(f->err, before, 0, "the name of a tensor");
+    if (f->name.failed) return wk_fail_memory(f->err, before, "the name of a tensor");
     return f->name.size <= WK_MAX_TENSOR_NAME ? WICK_OK : too_long(f);
 }
 
@@ -309,7 +309,7 @@ static wick_status read_byte_order(finder *f) {
     const wk_zip_entry *const entry =
         failed ? NULL : wk_zip_find(&f->out->zip, (wk_str){path.data, path.size});
     wk_strbuf_release(&path);
-    if (failed) return wk_fail_memory(f->err, f->folder.size, 0, "the byte order of a file");
+    if (failed) return wk_fail_memory(f->err, f->folder.size, "the byte order of a file");
     if (entry == NULL) return WICK_OK; /* as it was written before there was such an entry */
     if (entry->size < sizeof order)
         WK_TRY(
@@ -323,7 +323,7 @@ static wick_status keep(finder *f) {
     wick_file_tensor *const tensors = wk_arena_array(f->arena, f->n, sizeof *tensors);
     f->out->parts = wk_arena_array(f->arena, f->n, sizeof *f->out->parts);
     if (tensors == NULL || f->out->parts == NULL)
-        return wk_fail_memory(f->err, f->n * sizeof *tensors, 0, "the tensors of a pickle");
+        return wk_fail_memory(f->err, f->n * sizeof *tensors, "the tensors of a pickle");
     for (size_t i = 0; i < f->n; i++) {
         tensors[i] = f->tensors[i].tensor;
         f->out->parts[i] = f->tensors[i].part;
@@ -359,7 +359,7 @@ wick_status wk_torch_parse(wk_heap *heap, wk_arena *arena, const wk_zip_entry *p
                        MAX_PICKLE);
     const size_t size = (size_t)pickle->size;
     void *const bytes = wk_alloc(heap, size);
-    if (bytes == NULL && size > 0) return wk_fail_memory(err, size, 0, "the pickle of a file");
+    if (bytes == NULL && size > 0) return wk_fail_memory(err, size, "the pickle of a file");
     wk_strbuf_init(&f.name, heap);
     wick_status status = read_byte_order(&f);
     if (status == WICK_OK) status = wk_zip_unpack(heap, &out->zip, pickle, bytes, size, false, err);

@@ -202,7 +202,7 @@ static wick_status check_apart(wk_heap *heap, const wk_zip *zip, const wick_file
     const size_t n = zip->n_entries;
     uint32_t *const order = wk_alloc_array(heap, n, sizeof *order);
     if (order == NULL && n > 0)
-        return wk_fail_memory(err, n * sizeof *order, 0, "the directory of a zip archive");
+        return wk_fail_memory(err, n * sizeof *order, "the directory of a zip archive");
     wk_tensor_order(places, order, n);
     wick_status status = WICK_OK;
     for (size_t i = 1; i < n && status == WICK_OK; i++) {
@@ -227,7 +227,7 @@ static wick_status read_entries(wk_heap *heap, const reader *r, wk_zip_entry *en
             return wk_fail(r->err, WICK_ERR_FORMAT, "two entries of the archive have the name '%s'",
                            wk_str_show(entries[i].name).text);
         if (wk_map_put(&out->index, entries[i].name, (uint32_t)i) != WICK_OK)
-            return wk_fail_memory(r->err, (i + 1) * sizeof(wk_str), 0,
+            return wk_fail_memory(r->err, (i + 1) * sizeof(wk_str),
                                   "the directory of a zip archive");
     }
     return check_apart(heap, out, places, r->err);
@@ -247,7 +247,7 @@ wick_status wk_zip_parse(wk_heap *heap, wk_arena *arena, const void *data, uint6
     out->entries = entries;
     if (n > UINT32_MAX || entries == NULL || (places == NULL && n > 0))
         status =
-            wk_fail_memory(err, r.n_entries * sizeof *places, 0, "the directory of a zip archive");
+            wk_fail_memory(err, r.n_entries * sizeof *places, "the directory of a zip archive");
     else
         status = read_entries(heap, &r, entries, places, out);
     wk_free(heap, places, n * sizeof *places);

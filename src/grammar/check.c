@@ -80,7 +80,7 @@ static wick_status check_rule(checker *c, uint32_t rule) {
 static wick_status check_all(checker *c, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         if (wk_map64_put(&c->rule_at, c->starts[i], i) != WICK_OK)
-            return wk_fail_memory(c->err, n * sizeof(uint64_t), 0, "a grammar");
+            return wk_fail_memory(c->err, n * sizeof(uint64_t), "a grammar");
     c->seen[0] = true; /* where rules return is looked at one by one */
     for (uint32_t i = 0; i < n; i++)
         if (c->states[i] == UNKNOWN) WK_TRY(check_rule(c, i));
@@ -98,7 +98,7 @@ wick_status wk_program_check(const wk_program *program, const wk_rules *rules,
     const wick_status status =
         c.states && c.seen && c.waiting
             ? check_all(&c, n)
-            : wk_fail_memory(err, program->n * sizeof *c.waiting, 0, "a grammar");
+            : wk_fail_memory(err, program->n * sizeof *c.waiting, "a grammar");
     wk_free(heap, c.states, n * sizeof *c.states);
     wk_free(heap, c.seen, program->n * sizeof *c.seen);
     wk_free(heap, c.waiting, program->n * sizeof *c.waiting);

@@ -46,7 +46,7 @@ static wick_status fail_name(const reader *r, wk_str name, const char *what) {
 }
 
 static wick_status fail_memory(const reader *r) {
-    return wk_fail_memory(r->err, r->in.text.size, 0, "a grammar");
+    return wk_fail_memory(r->err, r->in.text.size, "a grammar");
 }
 
 static void skip_space(reader *r, bool over_lines) {

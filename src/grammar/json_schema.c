@@ -107,12 +107,12 @@ static wick_status compile_reference(wk_schema *s, const wk_json *reference, wk_
         wk_expr *body;
         rule = wk_rules_add(s->rules, reference->string);
         if (s->rules->failed || wk_map64_put(&s->targets, key, rule) != WICK_OK)
-            return wk_fail_memory(s->err, 0, 0, "a JSON schema");
+            return wk_fail_memory(s->err, 0, "a JSON schema");
         const wick_status status = wk_schema_compile(s, target, &body);
         if (status == WICK_ERR_VALUE) {
             body = wk_expr_list(s->rules, WK_EXPR_CHOICE);
             if (wk_map64_put(&s->targets, key, UINT32_MAX) != WICK_OK)
-                return wk_fail_memory(s->err, 0, 0, "a JSON schema");
+                return wk_fail_memory(s->err, 0, "a JSON schema");
         } else {
             WK_TRY(status);
         }
@@ -379,7 +379,7 @@ static wick_status parse(wk_schema *s, wk_str text) {
     s->root = root;
     WK_TRY(check_text(s, root));
     WK_TRY(wk_schema_compile(s, root, &body));
-    if (s->rules->failed) return wk_fail_memory(s->err, text.size, 0, "a JSON schema");
+    if (s->rules->failed) return wk_fail_memory(s->err, text.size, "a JSON schema");
     s->rules->items[0].body = body;
     return WICK_OK;
 }

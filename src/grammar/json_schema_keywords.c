@@ -103,7 +103,7 @@ static const wk_json *find_step(const wk_json *at, wk_str step) {
 }
 
 static wick_status fail_memory(const wk_schema *s) {
-    return wk_fail_memory(s->err, sizeof(wk_json), 0, "a JSON schema");
+    return wk_fail_memory(s->err, sizeof(wk_json), "a JSON schema");
 }
 
 /* A pointer stands in a URI: "%20" is a space (RFC 6901, section 6). */

@@ -50,7 +50,7 @@ static wick_status read_properties(const wk_schema *s, const wk_json *schema, ob
                               "of more than 2000 names is "
                               "not supported");
     o->members = wk_arena_array(s->rules->arena, most, sizeof *o->members);
-    if (!o->members) return wk_fail_memory(s->err, most * sizeof *o->members, 0, "a JSON schema");
+    if (!o->members) return wk_fail_memory(s->err, most * sizeof *o->members, "a JSON schema");
     for (const wk_json *item = properties ? properties->child : NULL; item; item = item->next) {
         member *const known = find_member(o, item->key);
         *(known ? known : &o->members[o->n++]) =
@@ -106,7 +106,7 @@ static wick_status read_required(const wk_schema *s, const wk_json *schema, obje
 static wick_status read_names(wk_schema *s, const wk_json *schema, object_parts *o) {
     const wk_json *const names = wk_json_get(schema, "propertyNames");
     wk_json *rest, *const type = wk_arena_array(s->rules->arena, 1, sizeof *type);
-    if (!type) return wk_fail_memory(s->err, sizeof *type, 0, "a JSON schema");
+    if (!type) return wk_fail_memory(s->err, sizeof *type, "a JSON schema");
     if (!names || names->kind != WK_JSON_OBJECT) return WICK_OK;
     WK_TRY(wk_schema_without(s, names, "type", &rest));
     if (!rest->child) return WICK_OK;
@@ -181,7 +181,7 @@ static wick_status compile_other_name(wk_schema *s, const object_parts *o, wk_ex
         return WICK_OK;
     }
     wk_str *const names = wk_arena_array(s->rules->arena, o->n, sizeof *names);
-    if (!names) return wk_fail_memory(s->err, o->n * sizeof *names, 0, "a JSON schema");
+    if (!names) return wk_fail_memory(s->err, o->n * sizeof *names, "a JSON schema");
     for (size_t i = 0; i < o->n; i++) {
         names[i] = o->members[i].name;
         if (names[i].size > MAX_NAME)
@@ -240,7 +240,7 @@ static wick_status compile_members(wk_schema *s, const member *members, size_t n
         body = pair(s, wk_expr_repeat(rules, behind_comma(s, rule), members[i].is_required, 1),
                     wk_expr_rule(rules, tail));
         tail = wk_rules_add(rules, wk_str_of("members"));
-        if (rules->failed) return wk_fail_memory(s->err, 0, 0, "a JSON schema");
+        if (rules->failed) return wk_fail_memory(s->err, 0, "a JSON schema");
         rules->items[tail].body = body;
     }
     *out = first;
@@ -256,7 +256,7 @@ wick_status wk_schema_object(wk_schema *s, const wk_json *schema, wk_expr **out)
     WK_TRY(read_names(s, schema, &o));
     WK_TRY(wk_schema_count(s, schema, "minProperties", &n_least));
     member *const kept = wk_arena_array(s->rules->arena, o.n, sizeof *kept);
-    if (!kept) return wk_fail_memory(s->err, o.n * sizeof *kept, 0, "a JSON schema");
+    if (!kept) return wk_fail_memory(s->err, o.n * sizeof *kept, "a JSON schema");
     const size_t n = drop_false(&o, kept);
     if (n_least > 0 && n == 0 && !o.has_others)
         return wk_schema_fail(s, WICK_ERR_VALUE, "minProperties", "is more than there can be");

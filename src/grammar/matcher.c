@@ -58,14 +58,14 @@ static wick_status make_scratch(wk_matcher *m, wick_error *err) {
     m->path = wk_alloc_array(m->heap, m->desc.trie->depth + 1, sizeof *m->path);
     m->escapes = wk_alloc_array(m->heap, m->capacity, sizeof *m->escapes);
     if (m->allowed && m->walked && m->path && m->escapes) return WICK_OK;
-    return wk_fail_memory(err, n_nodes, 0, "a grammar");
+    return wk_fail_memory(err, n_nodes, "a grammar");
 }
 
 wick_status wk_matcher_make(wk_heap *heap, const wk_matcher_desc *desc, const wk_rules *rules,
                             wk_matcher **out, wick_error *err) {
     *out = NULL;
     wk_matcher *const m = wk_alloc_zeroed(heap, sizeof *m);
-    if (!m) return wk_fail_memory(err, sizeof *m, 0, "a grammar");
+    if (!m) return wk_fail_memory(err, sizeof *m, "a grammar");
     m->heap = heap;
     m->desc = *desc;
     wick_status status = wk_program_make(heap, rules, &m->program, err);
@@ -99,7 +99,7 @@ void wk_matcher_reset(wk_matcher *matcher) {
 
 static wick_status fail(const wk_matcher *m, wick_error *err) {
     if (m->store.failed == WICK_ERR_OUT_OF_MEMORY)
-        return wk_fail_memory(err, wk_stacks_store_size(&m->store), 0, "a grammar");
+        return wk_fail_memory(err, wk_stacks_store_size(&m->store), "a grammar");
     return wk_fail(err, WICK_ERR_VALUE, "the grammar is too ambiguous to be followed here");
 }
 

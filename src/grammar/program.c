@@ -34,7 +34,7 @@ static wick_status emit(compiler *c, wk_instruction instruction, uint32_t *at) {
         if (capacity > MAX_INSTRUCTIONS) return fail_size(c);
         wk_instruction *const code =
             wk_realloc(p->heap, p->code, p->capacity * sizeof *code, capacity * sizeof *code);
-        if (!code) return wk_fail_memory(c->err, capacity * sizeof *code, 0, "a grammar");
+        if (!code) return wk_fail_memory(c->err, capacity * sizeof *code, "a grammar");
         p->code = code;
         p->capacity = capacity;
     }
@@ -151,7 +151,7 @@ static wick_status add_start(compiler *c, uint32_t start) {
         const uint32_t capacity = 2 * c->capacity;
         uint32_t *const starts = wk_realloc(
             c->program->heap, c->starts, c->capacity * sizeof *starts, capacity * sizeof *starts);
-        if (!starts) return wk_fail_memory(c->err, capacity * sizeof *starts, 0, "a grammar");
+        if (!starts) return wk_fail_memory(c->err, capacity * sizeof *starts, "a grammar");
         c->starts = starts;
         c->capacity = capacity;
     }
@@ -298,7 +298,7 @@ wick_status wk_program_make(wk_heap *heap, const wk_rules *rules, wk_program *ou
     compiler c = {
         .program = out, .rules = rules, .n_starts = rules->n, .capacity = rules->n, .err = err};
     c.starts = wk_alloc_array(heap, c.capacity, sizeof *c.starts);
-    if (!c.starts) return wk_fail_memory(err, c.capacity * sizeof *c.starts, 0, "a grammar");
+    if (!c.starts) return wk_fail_memory(err, c.capacity * sizeof *c.starts, "a grammar");
     const wick_status status = compile_rules(&c);
     wk_free(heap, c.starts, c.capacity * sizeof *c.starts);
     if (status != WICK_OK) wk_program_free(out);

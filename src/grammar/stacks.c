@@ -243,7 +243,7 @@ static wick_status make_scratch(wk_stacks_store *s, wick_error *err) {
     s->tops = wk_alloc_array(s->heap, n + 1 + WK_STACKS_MOST_CUT, sizeof *s->tops);
     s->unions = wk_alloc_array(s->heap, WK_STACKS_UNIONS, sizeof *s->unions);
     if (s->below && s->waiting && s->is_waiting && s->found && s->tops && s->unions) return WICK_OK;
-    return wk_fail_memory(err, n * sizeof *s->tops, 0, "a grammar");
+    return wk_fail_memory(err, n * sizeof *s->tops, "a grammar");
 }
 
 static wk_stacks *make_start(wk_stacks_store *s) {
@@ -265,7 +265,7 @@ wick_status wk_stacks_store_make(wk_heap *heap, const wk_program *program, wk_st
         if (!out->start)
             status = out->failed == WICK_ERR_VALUE
                          ? wk_fail(err, WICK_ERR_VALUE, "the grammar is too ambiguous")
-                         : wk_fail_memory(err, 0, 0, "a grammar");
+                         : wk_fail_memory(err, 0, "a grammar");
     }
     if (status != WICK_OK) wk_stacks_store_free(out);
     return status;

@@ -46,11 +46,11 @@ static wick_status list_pairs(wick_comparison *c, wk_map *index, wick_error *err
     const size_t n_a = wick_tensor_file_count(a), n_b = wick_tensor_file_count(b);
     c->pairs = wk_arena_array(&c->arena, n_a + n_b, sizeof *c->pairs);
     if (c->pairs == NULL || wk_map_reserve(index, n_a) != WICK_OK)
-        return wk_fail_memory(err, 0, 0, "a list of tensors");
+        return wk_fail_memory(err, 0, "a list of tensors");
     for (size_t i = 0; i < n_a; i++) {
         c->pairs[i].a = wick_tensor_file_get(a, i);
         if (wk_map_put(index, name_of(c->pairs[i].a), (uint32_t)i) != WICK_OK)
-            return wk_fail_memory(err, 0, 0, "an index of tensors");
+            return wk_fail_memory(err, 0, "an index of tensors");
     }
     c->n_pairs = n_a;
     for (size_t i = 0; i < n_b; i++) {
@@ -86,7 +86,7 @@ wick_status wick_compare_open(const char *a, const char *b, wick_comparison **co
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wick_comparison *const made = wk_alloc_zeroed(&heap, sizeof *made);
-    if (made == NULL) return wk_fail_memory(error, sizeof *made, 0, "a comparison");
+    if (made == NULL) return wk_fail_memory(error, sizeof *made, "a comparison");
     made->heap = heap;
     wk_arena_init(&made->arena, &made->heap, 0);
     const wick_status status = open_both(made, a, b, error);

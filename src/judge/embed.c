@@ -51,7 +51,7 @@ static wick_status open_lane(wick_embedder *e, reader *lane, wick_error *err) {
     if (e->pooling != WICK_POOLING_MEAN) return WICK_OK;
     lane->sum = wk_alloc_array(e->model->heap, e->n_embd, sizeof *lane->sum);
     if (lane->sum != NULL) return WICK_OK;
-    return wk_fail_memory(err, e->n_embd * sizeof *lane->sum, 0, "a vector");
+    return wk_fail_memory(err, e->n_embd * sizeof *lane->sum, "a vector");
 }
 
 static void close_lane(const wick_embedder *e, reader *lane) {
@@ -76,7 +76,7 @@ wick_status wick_embedder_open(wick_model *model, const wick_embedder_desc *desc
         return wk_fail(error, WICK_ERR_UNSUPPORTED,
                        "the model ranks texts (wick rerank): for vectors choose a pooling");
     wick_embedder *const e = wk_alloc_zeroed(model->heap, sizeof *e);
-    if (e == NULL) return wk_fail_memory(error, sizeof *e, 0, "an embedder");
+    if (e == NULL) return wk_fail_memory(error, sizeof *e, "an embedder");
     e->model = model;
     e->pooling = pooling;
     e->is_raw = desc->is_raw || pooling == WICK_POOLING_NONE || pooling == WICK_POOLING_RANK;
@@ -128,7 +128,7 @@ static wick_status reserve(wick_embedder *e, void *memory, size_t *capacity, siz
     if (n < 2 * *capacity) n = 2 * *capacity;
     void *const larger =
         n > SIZE_MAX / size ? NULL : wk_realloc(e->model->heap, *array, *capacity * size, n * size);
-    if (larger == NULL) return wk_fail_memory(&e->error, n * size, 0, what);
+    if (larger == NULL) return wk_fail_memory(&e->error, n * size, what);
     *array = larger;
     *capacity = n;
     return WICK_OK;
@@ -322,7 +322,7 @@ static size_t fill_template(wick_string form, const wick_string given[2], char *
 static wick_status add_by_template(wick_embedder *e, wick_string form, const wick_string pair[2]) {
     const size_t size = fill_template(form, pair, NULL);
     char *const text = wk_alloc(e->model->heap, size + 1);
-    if (text == NULL) return wk_fail_memory(&e->error, size + 1, 0, "a text");
+    if (text == NULL) return wk_fail_memory(&e->error, size + 1, "a text");
     (void)fill_template(form, pair, text);
     const wick_status status = tokenize(e, (wick_string){text, size}, WICK_TOKENIZE_PARSE_SPECIAL);
     wk_free(e->model->heap, text, size + 1);

@@ -85,7 +85,7 @@ static wick_status choose_chunks(wick_judging *j, const wick_judge_desc *desc, s
 
 static wick_status copy_ids(wick_judging *j, const uint32_t *ids, wick_error *err) {
     j->ids = wk_alloc_array(&j->heap, j->n_ids, sizeof *j->ids);
-    if (j->ids == NULL) return wk_fail_memory(err, j->n_ids * sizeof *ids, 0, "token ids");
+    if (j->ids == NULL) return wk_fail_memory(err, j->n_ids * sizeof *ids, "token ids");
     memcpy(j->ids, ids, j->n_ids * sizeof *ids);
     const uint32_t begin = wick_token_begin(j->readers[0].model->tokenizer);
     if (ids[0] != begin) return WICK_OK;
@@ -100,7 +100,7 @@ static wick_status start(wick_judging *j, const uint32_t *ids, size_t n,
         WK_TRY(check_vocabularies(j, err));
         j->divergences = wk_alloc_array(&j->heap, j->most_scored, sizeof *j->divergences);
         if (j->divergences == NULL)
-            return wk_fail_memory(err, j->most_scored * sizeof *j->divergences, 0, "divergences");
+            return wk_fail_memory(err, j->most_scored * sizeof *j->divergences, "divergences");
     }
     WK_TRY(copy_ids(j, ids, err));
     wick_session_desc session = {.context_length = j->context_length,
@@ -123,7 +123,7 @@ wick_status wick_judge_start(wick_model *model, wick_model *base, const uint32_t
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wick_judging *const made = wk_alloc_zeroed(&heap, sizeof *made);
-    if (made == NULL) return wk_fail_memory(error, sizeof *made, 0, "the judging of a model");
+    if (made == NULL) return wk_fail_memory(error, sizeof *made, "the judging of a model");
     made->heap = heap;
     made->readers[0].model = model;
     made->readers[1].model = base;

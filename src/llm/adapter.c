@@ -79,7 +79,7 @@ wick_status wk_adapter_add_file(wick_model *model, const wk_adapter_file *from, 
     wk_runners_drop(model);
     wk_adapting a = {.model = model, .scale = scale, .checksum = WK_CHECKSUM_BEGIN};
     a.made = wk_alloc(model->heap, size);
-    if (a.made == NULL) return wk_fail_memory(err, size, 0, "an adapter");
+    if (a.made == NULL) return wk_fail_memory(err, size, "an adapter");
     const wick_status status = read_all(&a, from, err);
     for (size_t i = 0; i < a.n_made && status != WICK_OK; i++)
         wk_model_remove_factors(model->model, a.made[i]);
@@ -114,7 +114,7 @@ static wick_status read_lora(wick_lora *lora, const wk_adapter_file *from, float
 wick_status wk_adapter_read_file(wick_model *model, const wk_adapter_file *from, float scale,
                                  wick_lora **out, wick_error *err) {
     wick_lora *const lora = wk_alloc_zeroed(model->heap, sizeof *lora);
-    if (lora == NULL) return wk_fail_memory(err, sizeof *lora, 0, "an adapter");
+    if (lora == NULL) return wk_fail_memory(err, sizeof *lora, "an adapter");
     lora->model = model;
     const wick_status status = read_lora(lora, from, scale, err);
     if (status == WICK_OK)
@@ -251,7 +251,7 @@ static wick_status read_values(const reading *r, const wick_file_tensor *tensor,
                        wk_str_show(tensor->name).text, wick_dtype_name(tensor->dtype));
     const size_t size = (size_t)tensor->size;
     void *const bytes = wk_alloc(heap, size);
-    if (bytes == NULL) return wk_fail_memory(err, size, 0, "an adapter");
+    if (bytes == NULL) return wk_fail_memory(err, size, "an adapter");
     const wick_status status = wick_file_read(r->file, tensor->offset, bytes, size, err);
     if (status == WICK_OK)
         widen(tensor->dtype, bytes, to, tensor->shape.extent[0] * tensor->shape.extent[1]);
@@ -267,7 +267,7 @@ static wick_status add_pair(const reading *r, const wick_file_tensor *a, const w
     const int64_t rank = a->shape.extent[0], n_a = rank * a->shape.extent[1];
     const size_t count = (size_t)(n_a + rank * b->shape.extent[0]);
     float *const values = wk_alloc_array(heap, count, sizeof *values);
-    if (values == NULL) return wk_fail_memory(err, count * sizeof *values, 0, "an adapter");
+    if (values == NULL) return wk_fail_memory(err, count * sizeof *values, "an adapter");
     wick_status status = read_values(r, a, values, err);
     if (status == WICK_OK) status = read_values(r, b, values + n_a, err);
     const float divisor = r->is_rank_stabilized ? sqrtf((float)rank) : (float)rank;

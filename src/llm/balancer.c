@@ -110,7 +110,7 @@ wick_status wick_balancer_make(wick_model *const *models, size_t n, const wick_b
     if (!b || !replicas) {
         wk_free(heap, b, size_of(n));
         wk_free(heap, replicas, n * sizeof *replicas);
-        return wk_fail_memory(error, size_of(n) + n * sizeof *replicas, 0, "a balancer");
+        return wk_fail_memory(error, size_of(n) + n * sizeof *replicas, "a balancer");
     }
     b->heap = heap;
     b->desc = *desc;

@@ -54,7 +54,7 @@ static wick_status reserve_tables(wk_runner *runner) {
     runner->tables =
         wk_alloc_array(wk_runner_heap(runner), runner->n_tables, sizeof *runner->tables);
     if (!runner->tables)
-        return wk_fail_memory(wk_runner_err(runner), runner->n_tables * sizeof *runner->tables, 0,
+        return wk_fail_memory(wk_runner_err(runner), runner->n_tables * sizeof *runner->tables,
                               "a batch");
     float *at = runner->batch.scales = runner->tables;
     at += (size_t)WK_MAX_ADAPTERS * runner->max_rows;
@@ -78,7 +78,7 @@ static wick_status reserve_rows(wk_runner *runner, uint32_t n) {
             wk_alloc_array(wk_runner_heap(runner), runner->n_hidden, sizeof *runner->batch.hidden);
         if (!runner->batch.hidden)
             status = wk_fail_memory(wk_runner_err(runner),
-                                    runner->n_hidden * sizeof *runner->batch.hidden, 0, "a batch");
+                                    runner->n_hidden * sizeof *runner->batch.hidden, "a batch");
     }
     if (status != WICK_OK) wk_batch_free_rows(runner);
     return status;
@@ -88,7 +88,7 @@ static wick_status reserve_words(wk_runner *runner) {
     const uint32_t n = runner->batch.layout.n_words;
     if (n <= runner->max_words) return WICK_OK;
     uint32_t *const words = wk_alloc_array(wk_runner_heap(runner), n, sizeof *words);
-    if (!words) return wk_fail_memory(wk_runner_err(runner), n * sizeof *words, 0, "a batch");
+    if (!words) return wk_fail_memory(wk_runner_err(runner), n * sizeof *words, "a batch");
     wk_free(wk_runner_heap(runner), runner->batch.words, runner->max_words * sizeof *words);
     runner->batch.words = words;
     runner->max_words = n;
@@ -101,7 +101,7 @@ static wick_status reserve_logits(wk_runner *runner, uint32_t n_outputs) {
     const size_t row = wk_runner_row_length(runner) * sizeof *batch->logits;
     float *const larger = wk_realloc(wk_runner_heap(runner), batch->logits,
                                      runner->max_outputs * row, n_outputs * row);
-    if (!larger) return wk_fail_memory(wk_runner_err(runner), n_outputs * row, 0, "logits");
+    if (!larger) return wk_fail_memory(wk_runner_err(runner), n_outputs * row, "logits");
     batch->logits = larger;
     runner->max_outputs = n_outputs;
     return WICK_OK;
@@ -375,7 +375,7 @@ static wick_status find_rows(wk_runner *runner) {
     if (!has_rows) return WICK_OK;
     if (!runner->rows) runner->rows = wk_alloc_zeroed(wk_runner_heap(runner), rows_bytes(runner));
     if (!runner->rows)
-        return wk_fail_memory(wk_runner_err(runner), rows_bytes(runner), 0, "rows of embeddings");
+        return wk_fail_memory(wk_runner_err(runner), rows_bytes(runner), "rows of embeddings");
     runner->batch.rows = runner->rows;
     return WICK_OK;
 }

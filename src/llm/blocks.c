@@ -21,7 +21,7 @@ wick_status wk_blocks_grow(wk_heap *heap, wk_blocks *blocks, uint32_t n, wick_er
     if (!refs || !free) {
         wk_free(heap, refs, n * sizeof *refs);
         wk_free(heap, free, n * sizeof *free);
-        return wk_fail_memory(err, 2 * (uint64_t)n * sizeof *refs, 0, "the blocks of a cache");
+        return wk_fail_memory(err, 2 * (uint64_t)n * sizeof *refs, "the blocks of a cache");
     }
     /* The new ones below those that are free already: these are taken first. */
     *blocks = (wk_blocks){.n = n, .refs = refs, .free = free};

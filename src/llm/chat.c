@@ -57,7 +57,7 @@ static wick_status make_variables(wick_chat *chat, wick_thinking thinking, wick_
         if (flag) flag->boolean = thinking == WICK_THINKING_ON;
     }
     chat->variables = made;
-    return is_made ? WICK_OK : wk_fail_memory(err, sizeof *made, 0, "a conversation");
+    return is_made ? WICK_OK : wk_fail_memory(err, sizeof *made, "a conversation");
 }
 
 static wick_status read_tools(wick_chat *chat, const char *text, wick_error *err) {
@@ -115,7 +115,7 @@ wick_status wick_chat_open(wick_model *model, const wick_chat_desc *desc, wick_c
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_chat_open: an argument is NULL");
     if (!desc) desc = &defaults;
     wick_chat *const made = wk_alloc_zeroed(model->heap, sizeof *made);
-    if (!made) return wk_fail_memory(error, sizeof *made, 0, "a conversation");
+    if (!made) return wk_fail_memory(error, sizeof *made, "a conversation");
     made->heap = model->heap;
     made->model = model;
     made->now = desc->now;
@@ -171,7 +171,7 @@ static wick_status render(wick_chat *chat, size_t first, wick_prompt **prompt) {
     const wick_status status =
         conversation.messages
             ? wick_template_render(chat->compiled, &conversation, prompt, &chat->error)
-            : wk_fail_memory(&chat->error, sizeof(wk_json), 0, "a conversation");
+            : wk_fail_memory(&chat->error, sizeof(wk_json), "a conversation");
     wk_arena_release(&scratch);
     return status;
 }
@@ -185,7 +185,7 @@ static wick_status make_ids(wick_chat *chat, size_t first, ids *made) {
     do {
         uint32_t *const items =
             wk_realloc(chat->heap, made->items, made->capacity * sizeof *items, n * sizeof *items);
-        if (!items) return wk_fail_memory(&chat->error, n * sizeof *items, 0, "a prompt");
+        if (!items) return wk_fail_memory(&chat->error, n * sizeof *items, "a prompt");
         made->items = items;
         made->capacity = n;
         const wick_status status = wick_prompt_tokenize(made->prompt, chat->model->tokenizer,

@@ -30,7 +30,7 @@ static wick_status make_matcher(wick_model *model, const wk_rules *rules, wk_mat
                                 wick_error *err) {
     wk_token_trie *const trie = &model->trie;
     if (!trie->heap && wk_token_trie_make(model->heap, model->tokenizer, trie) != WICK_OK)
-        return wk_fail_memory(err, 0, 0, "a grammar");
+        return wk_fail_memory(err, 0, "a grammar");
     const wk_matcher_desc desc = {.tokenizer = model->tokenizer,
                                   .trie = trie,
                                   .n_vocab = wk_model_hparams(model->model)->n_vocab};

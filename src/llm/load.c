@@ -116,7 +116,7 @@ static wick_status make_order(wick_model_loading *l) {
     const wk_gguf *const gguf = l->model->gguf;
     l->order = wk_alloc_array(l->model->heap, gguf->n_tensors, sizeof *l->order);
     if (l->order == NULL)
-        return wk_fail_memory(&l->error, gguf->n_tensors * sizeof *l->order, 0, "loading a model");
+        return wk_fail_memory(&l->error, gguf->n_tensors * sizeof *l->order, "loading a model");
     wk_tensor_order(gguf->tensors, l->order, gguf->n_tensors);
     return WICK_OK;
 }
@@ -402,7 +402,7 @@ static wick_status start(wick_device *device, wick_source *source, const wick_mo
     wk_gguf_parser *parser = NULL;
     wick_status status;
     if (l == NULL || model == NULL) {
-        status = wk_fail_memory(error, sizeof *l + sizeof *model, 0, "loading a model");
+        status = wk_fail_memory(error, sizeof *l + sizeof *model, "loading a model");
     } else {
         status = wk_gguf_parser_make(heap, source->size, &parser, error);
     }
@@ -542,7 +542,7 @@ void wk_loading_free(wick_model_loading *loading) {
 static wick_status start_again(wick_model *model) {
     wick_error *const err = wk_device_err(model->device);
     wick_model_loading *const l = wk_alloc_zeroed(model->heap, sizeof *l);
-    if (l == NULL) return wk_fail_memory(err, sizeof *l, 0, "loading a model");
+    if (l == NULL) return wk_fail_memory(err, sizeof *l, "loading a model");
     *l = (wick_model_loading){.model = model,
                               .step = STEP_DEVICE,
                               .is_again = true,

@@ -101,7 +101,7 @@ static wick_status reserve(wick_prefixes *p) {
     if (p->n_blocks > 0) p->blocks = wk_alloc_array(heap_of(p), p->n_blocks, sizeof *p->blocks);
     if (p->n_bytes > 0) p->bytes = wk_alloc(heap_of(p), p->n_bytes);
     if ((p->n_blocks > 0 && !p->blocks) || (p->n_bytes > 0 && !p->bytes))
-        return wk_fail_memory(&p->error, p->n_bytes, 0, "prefixes");
+        return wk_fail_memory(&p->error, p->n_bytes, "prefixes");
     return WICK_OK;
 }
 
@@ -431,7 +431,7 @@ static wick_status load_snapshot(wick_prefixes *p) {
     const size_t n_ids = record.n * sizeof(uint32_t);
     WK_TRY(get(p, sizeof record + n_ids + size, &bytes));
     uint32_t *const ids = wk_alloc(heap_of(p), n_ids);
-    if (!ids) return wk_fail_memory(&p->error, n_ids, 0, "prefixes");
+    if (!ids) return wk_fail_memory(&p->error, n_ids, "prefixes");
     memcpy(ids, bytes + sizeof record, n_ids);
     wk_snapshot *const s = wk_snapshot_add(p->runner, record.key, ids, record.n, record.begin);
     if (s) memcpy(s->bytes, bytes + sizeof record + n_ids, size);
@@ -456,7 +456,7 @@ static wick_status load(wick_prefixes *p) {
 
 static wick_status start(wick_model *model, wick_prefixes **out, wick_error *error) {
     wick_prefixes *const p = wk_alloc_zeroed(model->heap, sizeof *p);
-    if (!p) return wk_fail_memory(error, sizeof *p, 0, "prefixes");
+    if (!p) return wk_fail_memory(error, sizeof *p, "prefixes");
     p->model = model;
     p->status = WICK_PENDING;
     p->checksum = WK_CHECKSUM_BEGIN;

@@ -18,7 +18,7 @@ wick_status wk_prefix_grow(wk_heap *heap, wk_prefix_tree *tree, uint32_t n, wick
     const size_t size = n * sizeof *tree->nodes;
     wk_prefix_node *const nodes =
         wk_realloc(heap, tree->nodes, tree->n * sizeof *tree->nodes, size);
-    if (!nodes) return wk_fail_memory(err, size, 0, "the prefixes of a cache");
+    if (!nodes) return wk_fail_memory(err, size, "the prefixes of a cache");
     for (uint32_t i = tree->n; i < n; i++) nodes[i].n = 0;
     tree->nodes = nodes;
     tree->n = n;

@@ -164,7 +164,7 @@ wick_status wk_check_room(const wick_model *model, uint32_t stage, bool is_mappe
     if (info.backend != WICK_BACKEND_CPU || info.memory_available == 0) return WICK_OK;
     uint64_t needed = wk_model_weight_room(model->model, stage, is_mapped);
     if (needed > info.memory_available)
-        return wk_fail_memory(err, needed, info.memory_available, "the weights");
+        return wk_fail_memory_of(err, needed, info.memory_available, "the weights");
     if (session == NULL) return WICK_OK;
     const wk_cache_desc cache = wk_cache_describe(wk_model_hparams(model->model), session);
     needed +=
@@ -173,7 +173,7 @@ wick_status wk_check_room(const wick_model *model, uint32_t stage, bool is_mappe
     char what[80];
     snprintf(what, sizeof what, "the weights and a context of %" PRIu32 " tokens",
              session->context_length);
-    return wk_fail_memory(err, needed, info.memory_available, what);
+    return wk_fail_memory_of(err, needed, info.memory_available, what);
 }
 
 /* ---- Placement ---- */

@@ -89,7 +89,7 @@ wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_run
     wk_heap *const heap = wk_device_heap(model->device);
     wk_runner *const runner = wk_alloc(heap, sizeof *runner);
     *out = NULL;
-    if (!runner) return wk_fail_memory(err, sizeof *runner, 0, "a runner");
+    if (!runner) return wk_fail_memory(err, sizeof *runner, "a runner");
     *runner = begin_runner(model, desc);
     if (runner->cache.n_blocks > FIRST_BLOCKS) runner->cache.n_blocks = FIRST_BLOCKS;
     wick_status status = make_pools(runner, err);

@@ -284,7 +284,8 @@ static wick_status check_memory(const wick_model *model, const wk_runner_desc *d
         wick_device_get_info(placement->stages[i].device, &info);
         const uint64_t needed = wk_state_bytes(model->model, i, &cache);
         if (info.memory_available > 0 && needed > info.memory_available)
-            return wk_fail_memory(err, needed, info.memory_available, "the cache of this context");
+            return wk_fail_memory_of(err, needed, info.memory_available,
+                                     "the cache of this context");
     }
     return WICK_OK;
 }
@@ -297,7 +298,7 @@ static wick_status make_shares(wk_sequence *s, wick_error *err) {
                            (pool == WK_POOL_SLOTS ? 2 : 1); /* see wk_sequence_back_up */
         if (n == 0 || s->runner->desc.is_whole) continue;
         share->ids = wk_alloc_array(wk_runner_heap(s->runner), n, sizeof *share->ids);
-        if (!share->ids) return wk_fail_memory(err, n * sizeof *share->ids, 0, "a block table");
+        if (!share->ids) return wk_fail_memory(err, n * sizeof *share->ids, "a block table");
         share->capacity = n;
     }
     return WICK_OK;
@@ -313,7 +314,7 @@ wick_status wk_sequence_open(wick_model *model, const wk_runner_desc *desc, wk_w
     wk_sequence *const s = wk_alloc_zeroed(wk_runner_heap(runner), sizeof *s);
     if (!s) {
         if (!runner->has_prefixes && !runner->sequences) drop_runner(runner);
-        return wk_fail_memory(err, sizeof *s, 0, "a sequence");
+        return wk_fail_memory(err, sizeof *s, "a sequence");
     }
     s->runner = runner;
     s->waiting = waiting;
@@ -584,7 +585,7 @@ wick_status wk_sequence_set_logits(wk_sequence *sequence, const void *logits) {
     const size_t row = wk_runner_row_length(runner) * sizeof(float);
     if (sequence->rows_capacity == 0) {
         sequence->rows = wk_alloc(wk_runner_heap(runner), row);
-        if (!sequence->rows) return wk_fail_memory(wk_runner_err(runner), row, 0, "logits");
+        if (!sequence->rows) return wk_fail_memory(wk_runner_err(runner), row, "logits");
         sequence->rows_capacity = 1;
     }
     memcpy(sequence->rows, logits, row);

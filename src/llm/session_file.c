@@ -45,7 +45,7 @@ wick_status wick_session_load(wick_session *session, const char *path, wick_erro
 static char *path_of(const wick_model *model, const char *folder, size_t *size, wick_error *error) {
     *size = strlen(folder) + sizeof "/0123456789abcdef.prefixes";
     char *const path = wk_alloc(model->heap, *size);
-    if (!path) (void)wk_fail_memory(error, *size, 0, "a path");
+    if (!path) (void)wk_fail_memory(error, *size, "a path");
     if (path)
         (void)snprintf(path, *size, "%s/%016" PRIx64 ".prefixes", folder,
                        wk_gguf_checksum(model->gguf) + model->weights_checksum);

@@ -104,7 +104,7 @@ wick_status wk_image_reserve(wk_heap *heap, size_t size, wk_image_buffers *buffe
     wk_image_release(heap, buffers);
     *buffers = (wk_image_buffers){wk_alloc(heap, size), wk_alloc(heap, size), size};
     if (buffers->blocks && buffers->rows) return WICK_OK;
-    return wk_fail_memory(err, 2 * size, 0, "a saved session");
+    return wk_fail_memory(err, 2 * size, "a saved session");
 }
 
 /* --- Headers --- */

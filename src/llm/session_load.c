@@ -189,7 +189,7 @@ wick_status wick_session_load_start(wick_session *session, wick_source source,
         status = wk_fail(error, WICK_ERR_ARGUMENT, "wick_session_load_start: an argument is NULL");
     if (status == WICK_OK) {
         l = wk_alloc_zeroed(session->model->heap, sizeof *l);
-        if (!l) status = wk_fail_memory(error, sizeof *l, 0, "loading a session");
+        if (!l) status = wk_fail_memory(error, sizeof *l, "loading a session");
     }
     if (status != WICK_OK) {
         if (source.close) source.close(&source);

@@ -28,8 +28,7 @@ static wick_status make_logprobs(wick_session *s, uint32_t n, uint32_t n_vocab, 
     if (n == 0) return WICK_OK;
     s->logprobs = wk_alloc_array(s->model->heap, s->n_logprobs + 1, sizeof *s->logprobs);
     if (!s->logprobs)
-        return wk_fail_memory(err, (s->n_logprobs + 1) * sizeof *s->logprobs, 0,
-                              "log probabilities");
+        return wk_fail_memory(err, (s->n_logprobs + 1) * sizeof *s->logprobs, "log probabilities");
     return WICK_OK;
 }
 
@@ -80,7 +79,7 @@ static wick_status make_parts(wick_session *s, const wick_session_desc *desc,
     s->tokens = wk_alloc(heap, s->context_length * sizeof *s->tokens);
     s->piece = wk_alloc(heap, s->piece_capacity);
     if (!s->tokens || !s->piece)
-        return wk_fail_memory(err, s->context_length * sizeof *s->tokens, 0, "a session");
+        return wk_fail_memory(err, s->context_length * sizeof *s->tokens, "a session");
     return WICK_OK;
 }
 
@@ -127,7 +126,7 @@ static wick_status make_session(wick_model *model, const wick_session_desc *desc
                                 const wk_runner_desc *runner, wick_session **session,
                                 wick_error *error) {
     wick_session *const s = wk_alloc_zeroed(model->heap, sizeof *s);
-    if (!s) return wk_fail_memory(error, sizeof *s, 0, "a session");
+    if (!s) return wk_fail_memory(error, sizeof *s, "a session");
     s->model = model;
     s->tokenizer = model->tokenizer;
     s->context_length = runner->context_length;
@@ -184,7 +183,7 @@ static wick_status take_text(wick_session *to, const wick_session *from, wick_er
     const size_t given_bytes = wk_session_given_bytes(from, from->n_given);
     if (from->n_given > 0) {
         to->given = wk_alloc(to->model->heap, given_bytes);
-        if (!to->given) return wk_fail_memory(error, given_bytes, 0, "rows of embeddings");
+        if (!to->given) return wk_fail_memory(error, given_bytes, "rows of embeddings");
         memcpy(to->given, from->given, given_bytes);
         to->n_given = to->given_capacity = from->n_given;
     }

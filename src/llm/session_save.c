@@ -112,7 +112,7 @@ wick_status wick_session_save_start(wick_session *session, wick_write_fn write, 
         return wk_fail(error, WICK_ERR_STATE,
                        "the session has logits to show, step it to its end before it is saved");
     wick_session_saving *const s = wk_alloc_zeroed(session->model->heap, sizeof *s);
-    if (!s) return wk_fail_memory(error, sizeof *s, 0, "saving a session");
+    if (!s) return wk_fail_memory(error, sizeof *s, "saving a session");
     s->session = session;
     s->write = write;
     s->user = user;

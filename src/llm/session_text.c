@@ -42,7 +42,7 @@ static wick_status sync_cut(wick_session *s, uint32_t n_before, const uint32_t *
     const uint32_t most = s->context_length - (s->context_length - s->n_keep) / 4;
     const size_t size = most * sizeof *ids;
     uint32_t *const kept = wk_alloc(s->model->heap, size);
-    if (!kept) return wk_fail_memory(&s->error, size, 0, "a prompt");
+    if (!kept) return wk_fail_memory(&s->error, size, "a prompt");
     for (uint32_t i = 0; i < most; i++) {
         const size_t at = i < s->n_keep ? i : total - most + i;
         kept[i] = at < n_before ? s->tokens[at] : ids[at - n_before];
@@ -75,7 +75,7 @@ static wick_status reserve_given(wick_session *s, uint32_t n) {
     const size_t size = wk_session_given_bytes(s, n);
     float *const larger =
         wk_realloc(s->model->heap, s->given, wk_session_given_bytes(s, s->given_capacity), size);
-    if (!larger) return wk_fail_memory(&s->error, size, 0, "rows of embeddings");
+    if (!larger) return wk_fail_memory(&s->error, size, "rows of embeddings");
     s->given = larger;
     s->given_capacity = n;
     return WICK_OK;

@@ -67,7 +67,7 @@ wick_status wk_stage_make(const wk_model *net, uint32_t index, const wk_cache_de
     wick_device *const device = wk_model_placement(net)->stages[index].device;
     wk_stage *const stage = wk_alloc_zeroed(wk_device_heap(device), sizeof *stage);
     *out = NULL;
-    if (!stage) return wk_fail_memory(wk_device_err(device), sizeof *stage, 0, "a stage");
+    if (!stage) return wk_fail_memory(wk_device_err(device), sizeof *stage, "a stage");
     stage->device = device;
     stage->net = net;
     stage->index = index;

@@ -158,7 +158,7 @@ wick_status wick_tokenizer_open(const wick_file *file, wick_tokenizer **tokenize
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wk_heap *const own = wk_alloc(&heap, sizeof *own);
-    if (own == NULL) return wk_fail_memory(error, sizeof *own, 0, "a tokenizer");
+    if (own == NULL) return wk_fail_memory(error, sizeof *own, "a tokenizer");
     *own = heap;
     const wick_status status = wk_tokenizer_from_gguf(own, wk_file_gguf(file), tokenizer, error);
     if (status != WICK_OK) free_heap(own);

@@ -38,7 +38,7 @@ static const wk_factors *find(const wk_adapter *adapter, uint32_t layer, int wei
 
 wick_status wk_adapter_make(wk_model *model, wk_adapter **out, wick_error *err) {
     wk_adapter *const adapter = *out = wk_alloc_zeroed(model->heap, sizeof *adapter);
-    if (adapter == NULL) return wk_fail_memory(err, sizeof *adapter, 0, "an adapter");
+    if (adapter == NULL) return wk_fail_memory(err, sizeof *adapter, "an adapter");
     /* In the order of their numbers: the first one that is free. */
     wk_adapter **at = &model->adapters;
     adapter->number = 1;
@@ -128,7 +128,7 @@ static wick_status add_stacks(const wk_model *model, const wk_adapter *adapter) 
         if (has_stack(layer, f->weight)) continue;
         wk_stack *const s = wk_alloc_zeroed(model->heap, sizeof *s);
         if (s == NULL)
-            return wk_fail_memory(wk_device_err(wk_layer_device(model, f->layer)), sizeof *s, 0,
+            return wk_fail_memory(wk_device_err(wk_layer_device(model, f->layer)), sizeof *s,
                                   "an adapter");
         *s = (wk_stack){.next = layer->stacks, .weight = f->weight, .n = f->n, .k = f->k};
         layer->stacks = s;
@@ -155,7 +155,7 @@ static wick_status fill(const wk_model *model, uint32_t layer, const wk_stack *s
     const size_t size = (size_t)(n_rows * (is_b ? s->rank : s->k)) * sizeof(float);
     float *const values = wk_alloc_zeroed(model->heap, size);
     if (values == NULL)
-        return wk_fail_memory(wk_device_err(wk_layer_device(model, layer)), size, 0, "an adapter");
+        return wk_fail_memory(wk_device_err(wk_layer_device(model, layer)), size, "an adapter");
     gather(model, layer, s, is_b, values);
     const wick_status status = wk_weight_upload(is_b ? s->b : s->a, 0, n_rows, values);
     wk_free(model->heap, values, size);

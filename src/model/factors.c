@@ -104,7 +104,7 @@ wick_status wk_factors_make(const wk_model *model, const wk_factors_desc *desc, 
                        wk_str_show(desc->name).text);
     const wick_shape shape = wk_weight_shape(model, &at);
     wk_factors *const f = wk_alloc_zeroed(model->heap, sizeof *f);
-    if (f == NULL) return wk_fail_memory(err, sizeof *f, 0, "an adapter");
+    if (f == NULL) return wk_fail_memory(err, sizeof *f, "an adapter");
     *f = (wk_factors){.layer = at.layer,
                       .weight = at.id,
                       .scale = desc->scale,
@@ -115,7 +115,7 @@ wick_status wk_factors_make(const wk_model *model, const wk_factors_desc *desc, 
     if (f->values == NULL) {
         const size_t size = values_bytes(f);
         wk_factors_free(model->heap, f);
-        return wk_fail_memory(err, size, 0, "an adapter");
+        return wk_fail_memory(err, size, "an adapter");
     }
     memcpy(f->values, desc->a, (size_t)(f->rank * f->k) * sizeof *f->values);
     memcpy(f->values + f->rank * f->k, desc->b, (size_t)(f->n * f->rank) * sizeof *f->values);

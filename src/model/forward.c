@@ -177,7 +177,7 @@ wick_tensor *wk_model_forward(const wk_model *model, const wk_state *state, cons
     pass.whole = wk_alloc_zeroed(model->heap, size);
     if (pass.whole == NULL) {
         wick_device *const device = wick_tensor_device(batch->descriptor);
-        (void)wk_fail_memory(wk_device_err(device), size, 0, "a forward pass");
+        (void)wk_fail_memory(wk_device_err(device), size, "a forward pass");
         return NULL;
     }
     pass.whole->first = first;

@@ -63,7 +63,7 @@ static wick_status describe(wk_model *model, const wk_family *family, wick_error
     model->layers = wk_arena_array(&model->arena, n_layers, sizeof *model->layers);
     wk_layer_spec *const specs = wk_arena_array(&model->arena, n_layers, sizeof *specs);
     if (model->layers == NULL || specs == NULL)
-        return wk_fail_memory(err, n_layers * (sizeof *model->layers + sizeof *specs), 0,
+        return wk_fail_memory(err, n_layers * (sizeof *model->layers + sizeof *specs),
                               "the layers of a model");
     WK_TRY(family->describe(&meta, &model->hparams, specs));
     WK_TRY(read_direction(&meta, &model->hparams, specs));
@@ -88,7 +88,7 @@ wick_status wk_model_make(wk_heap *heap, const wk_gguf *gguf, wk_model **out, wi
     WK_TRY(wk_family_find(architecture, &family, err));
 
     wk_model *const model = wk_alloc_zeroed(heap, sizeof *model);
-    if (model == NULL) return wk_fail_memory(err, sizeof *model, 0, "a model");
+    if (model == NULL) return wk_fail_memory(err, sizeof *model, "a model");
     model->heap = heap;
     model->gguf = gguf;
     wk_arena_init(&model->arena, heap, 0);

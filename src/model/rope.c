@@ -117,7 +117,7 @@ static wick_status read_base(const wk_metadata *meta, const wk_rope_desc *desc, 
 static wick_status allocate(wk_arena *arena, uint32_t n, double **out, wick_error *err) {
     *out = wk_arena_array(arena, n, sizeof **out);
     if (*out != NULL) return WICK_OK;
-    return wk_fail_memory(err, n * sizeof **out, 0, "rotary frequencies");
+    return wk_fail_memory(err, n * sizeof **out, "rotary frequencies");
 }
 
 wick_status wk_rope_add(const wk_metadata *meta, wk_hparams *hparams, const wk_rope_desc *desc) {

@@ -115,7 +115,7 @@ wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_
     const size_t size = layers->count * sizeof(wk_layer_cache);
     wk_state *const state = wk_alloc_zeroed(heap, sizeof *state + size);
     if (state == NULL)
-        return wk_fail_memory(wk_device_err(device), sizeof *state + size, 0, "a cache");
+        return wk_fail_memory(wk_device_err(device), sizeof *state + size, "a cache");
     state->heap = heap;
     state->stage = stage;
     state->first = layers->first;

@@ -70,7 +70,7 @@ static wick_status check_rope_divisors(wk_model *model, const wick_file_tensor *
     if (kind == WK_ROPE_DIVISORS_LONG) note_short_context(&model->hparams);
     *divisors = wk_arena_array(&model->arena, n_pairs, sizeof **divisors);
     if (*divisors != NULL) return WICK_OK;
-    return wk_fail_memory(err, n_pairs * sizeof **divisors, 0, tensor->name.text);
+    return wk_fail_memory(err, n_pairs * sizeof **divisors, tensor->name.text);
 }
 
 /* A tensor of a layer after the last one, or keys and values of a layer that uses those of another.

@@ -34,7 +34,7 @@ static wick_status write_bytes(archive_writer *w, const void *bytes, size_t size
 }
 
 static wick_status write_buf(archive_writer *w) {
-    if (w->buf.failed) return wk_fail_memory(w->err, w->buf.size, 0, "the header of an archive");
+    if (w->buf.failed) return wk_fail_memory(w->err, w->buf.size, "the header of an archive");
     return write_bytes(w, w->buf.data, w->buf.size);
 }
 
@@ -44,7 +44,7 @@ static wick_status add_entry(archive_writer *w, const char *folder, wick_string 
     wk_zip_entry *const entry = &w->entries[w->n];
     const size_t n_folder = strlen(folder), n_ending = strlen(ending);
     char *const text = wk_arena_alloc(&w->names, n_folder + name.size + n_ending);
-    if (text == NULL) return wk_fail_memory(w->err, name.size, 0, "the names of an archive");
+    if (text == NULL) return wk_fail_memory(w->err, name.size, "the names of an archive");
     memcpy(text, folder, n_folder);
     if (name.size > 0) memcpy(text + n_folder, name.text, name.size);
     memcpy(text + n_folder + name.size, ending, n_ending);
@@ -74,7 +74,7 @@ static wick_status add_array(archive_writer *w, const wick_file_tensor *tensor, 
         status =
             add_entry(w, "", tensor->name, ".npy", (wk_str){header.data, header.size}, data, size);
     else
-        (void)wk_fail_memory(w->err, header.size, 0, "the header of an npy file");
+        (void)wk_fail_memory(w->err, header.size, "the header of an npy file");
     wk_strbuf_release(&header);
     return status;
 }
@@ -98,9 +98,9 @@ static wick_status add_pickle(archive_writer *w, const wick_file_tensor *describ
     wk_strbuf pickle;
     wk_strbuf_init(&pickle, w->heap);
     wk_torch_pickle(&pickle, described, n);
-    wick_status status =
-        pickle.failed ? wk_fail_memory(w->err, pickle.size, 0, "the pickle of a PyTorch file")
-                      : add_text(w, "data.pkl", (wk_str){pickle.data, pickle.size});
+    wick_status status = pickle.failed
+                             ? wk_fail_memory(w->err, pickle.size, "the pickle of a PyTorch file")
+                             : add_text(w, "data.pkl", (wk_str){pickle.data, pickle.size});
     if (status == WICK_OK) status = add_text(w, "byteorder", wk_str_of("little"));
     wk_strbuf_release(&pickle);
     return status;
@@ -111,7 +111,7 @@ static wick_status write_all(archive_writer *w, bool is_torch, const wick_file_t
     w->entries = wk_alloc_array(w->heap, w->capacity, sizeof *w->entries);
     w->headers = wk_alloc_array(w->heap, w->capacity, sizeof *w->headers);
     if (w->entries == NULL || w->headers == NULL)
-        return wk_fail_memory(w->err, w->capacity * sizeof *w->entries, 0, "the entries of a file");
+        return wk_fail_memory(w->err, w->capacity * sizeof *w->entries, "the entries of a file");
     if (is_torch) WK_TRY(add_pickle(w, described, n));
     for (size_t i = 0; i < n; i++) WK_TRY(add_tensor(w, is_torch, &described[i], i, tensors[i]));
     if (is_torch) WK_TRY(add_text(w, "version", wk_str_of("3\n")));

@@ -10,7 +10,7 @@ static wick_tensor *make_unpacked(wick_device *device, const wk_npy *npy) {
     wk_heap *const heap = wk_device_heap(device);
     void *const plain = wk_alloc(heap, (size_t)npy->size);
     if (plain == NULL && npy->size > 0) {
-        (void)wk_fail_memory(wk_device_err(device), npy->size, 0, "the array of an npy file");
+        (void)wk_fail_memory(wk_device_err(device), npy->size, "the array of an npy file");
         return NULL;
     }
     wk_npy_unpack(npy, plain);
@@ -50,7 +50,7 @@ static wick_tensor *load(wick_device *device, const char *path, wk_file *file) {
     void *const bytes = size <= SIZE_MAX ? wk_alloc(heap, (size_t)size) : NULL;
     wick_tensor *tensor = NULL;
     if (bytes == NULL)
-        (void)wk_fail_memory(error, size, 0, "an npy file");
+        (void)wk_fail_memory(error, size, "an npy file");
     else if (wk_file_read_at(file, 0, bytes, (size_t)size, error) == WICK_OK)
         tensor = parse(device, path, bytes, (size_t)size);
     wk_free(heap, bytes, (size_t)size);

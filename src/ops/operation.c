@@ -56,7 +56,7 @@ wick_status wick_operation_make(wick_device *device, const wick_operation_desc *
     WK_TRY(check_desc(desc, name.text, error));
     const size_t size = strlen(name.text) + 1, bytes = sizeof(wick_operation) + size;
     wick_operation *const made = wk_alloc(wk_device_heap(device), bytes);
-    if (!made) return wk_fail_memory(error, bytes, 0, "an operation");
+    if (!made) return wk_fail_memory(error, bytes, "an operation");
     *made = (wick_operation){.device = device, .refs = 1, .desc = *desc, .bytes = bytes};
     made->desc.name = memcpy(made->name, name.text, size);
     if (desc->kernel) desc->kernel->refs++;

@@ -26,7 +26,7 @@ static wick_tensor *load(wick_tensor_file *file, wick_device *device,
     void *const bytes = tensor->size <= SIZE_MAX ? wk_alloc(heap, size) : NULL;
     wick_tensor *made = NULL;
     if (bytes == NULL)
-        (void)wk_fail_memory(error, tensor->size, 0, tensor->name.text);
+        (void)wk_fail_memory(error, tensor->size, tensor->name.text);
     else if (wk_tensor_file_read(file, tensor, 0, bytes, size, &reason) != WICK_OK)
         (void)wk_fail_in_file(error, wk_tensor_file_path(file), &reason);
     else
@@ -90,7 +90,7 @@ static wick_status write_safetensors(wk_heap *heap, const char *path,
     uint32_t *const order = wk_alloc_array(heap, n, sizeof *order);
     wk_file_writer *writer = NULL;
     wick_status status = WICK_OK;
-    if (order == NULL && n > 0) status = wk_fail_memory(err, n * sizeof *order, 0, path);
+    if (order == NULL && n > 0) status = wk_fail_memory(err, n * sizeof *order, path);
     if (status == WICK_OK) status = wk_safetensors_header(&header, described, n, order, err);
     if (status == WICK_OK) status = wk_file_write_start(heap, path, &writer, err);
     if (status == WICK_OK) {
@@ -119,7 +119,7 @@ static wick_status save(const char *op, file_kind kind, const char *path, const 
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wick_file_tensor *const described = wk_alloc_array(&heap, n, sizeof *described);
-    if (described == NULL && n > 0) return wk_fail_memory(err, n * sizeof *described, 0, path);
+    if (described == NULL && n > 0) return wk_fail_memory(err, n * sizeof *described, path);
     wick_status status = describe(op, names, tensors, n, described, err);
     if (status == WICK_OK && kind == KIND_NPY)
         status = write_npy(path, n > 0 ? names[0] : "", tensors, n, err);

@@ -24,7 +24,7 @@ static wick_status add_breaker(wk_heap *heap, wk_dry *dry, const wick_tokenizer 
                                const char *text, wick_error *err) {
     const size_t size = strlen(text) + 1;
     char *const prefixed = wk_alloc(heap, size);
-    if (!prefixed) return wk_fail_memory(err, size, 0, "a sequence breaker");
+    if (!prefixed) return wk_fail_memory(err, size, "a sequence breaker");
     prefixed[0] = 'a';
     memcpy(prefixed + 1, text, size - 1);
     size_t n = 0;
@@ -59,7 +59,7 @@ wick_status wk_dry_make(wk_heap *heap, const wick_sampler_desc *desc,
     const char *const *const breakers = has_own ? desc->dry_breakers : usual;
     const size_t n = has_own ? desc->n_dry_breakers : WK_COUNT(usual);
     out->breakers = wk_alloc_zeroed(heap, breakers_size(out));
-    if (!out->breakers) return wk_fail_memory(err, breakers_size(out), 0, "DRY");
+    if (!out->breakers) return wk_fail_memory(err, breakers_size(out), "DRY");
     for (size_t i = 0; i < n; i++) {
         if (!breakers[i] || breakers[i][0] == '\0')
             return wk_fail(err, WICK_ERR_VALUE, "sequence breaker %zu of DRY is empty", i + 1);

@@ -16,7 +16,7 @@ static wick_status copy_biases(wk_heap *heap, const wick_sampler_desc *desc, wk_
                                wick_error *err) {
     if (desc->n_bias == 0) return WICK_OK;
     out->biases = wk_alloc_array(heap, desc->n_bias, sizeof *out->biases);
-    if (!out->biases) return wk_fail_memory(err, desc->n_bias * sizeof *out->biases, 0, "biases");
+    if (!out->biases) return wk_fail_memory(err, desc->n_bias * sizeof *out->biases, "biases");
     memcpy(out->biases, desc->bias, desc->n_bias * sizeof *out->biases);
     out->n_biases = desc->n_bias;
     return WICK_OK;
@@ -30,7 +30,7 @@ static wick_status make_scratch(wk_heap *heap, wk_sampler *out, wick_error *err)
     if (draws) out->candidates.items = wk_alloc_array(heap, n, sizeof *out->candidates.items);
     if (counts) out->counts = wk_alloc_array(heap, n, sizeof *out->counts);
     if (!out->logits || (draws && !out->candidates.items) || (counts && !out->counts))
-        return wk_fail_memory(err, n * sizeof *out->candidates.items, 0, "the sampler");
+        return wk_fail_memory(err, n * sizeof *out->candidates.items, "the sampler");
     return WICK_OK;
 }
 

@@ -9,21 +9,21 @@ wick_status wk_stop_make(wk_heap *heap, const char *const *strings, size_t n, si
     *out = (wk_stop){0};
     if (n > 0) {
         out->strings = wk_alloc_array(heap, n, sizeof *out->strings);
-        if (!out->strings) return wk_fail_memory(err, n * sizeof *out->strings, 0, "stop strings");
+        if (!out->strings) return wk_fail_memory(err, n * sizeof *out->strings, "stop strings");
         out->n_strings = n; /* those that are not there yet are empty */
     }
     for (size_t i = 0; i < n; i++) {
         const size_t size = strings[i] ? strlen(strings[i]) : 0;
         if (size == 0) return wk_fail(err, WICK_ERR_VALUE, "stop string %zu is empty", i + 1);
         char *const copy = wk_alloc(heap, size);
-        if (!copy) return wk_fail_memory(err, size, 0, "stop strings");
+        if (!copy) return wk_fail_memory(err, size, "stop strings");
         memcpy(copy, strings[i], size);
         out->strings[i] = (wk_str){copy, size};
         if (size > out->longest) out->longest = size;
     }
     out->capacity = most + out->longest;
     out->held = wk_alloc(heap, out->capacity);
-    if (!out->held) return wk_fail_memory(err, out->capacity, 0, "stop strings");
+    if (!out->held) return wk_fail_memory(err, out->capacity, "stop strings");
     return WICK_OK;
 }
 

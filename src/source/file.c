@@ -25,7 +25,7 @@ static wick_status start(const wick_source *source, wick_file **out, wick_error 
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wick_file *const made = wk_alloc_zeroed(&heap, sizeof *made);
-    if (made == NULL) return wk_fail_memory(err, sizeof *made, 0, "an open file");
+    if (made == NULL) return wk_fail_memory(err, sizeof *made, "an open file");
     made->heap = heap;
     made->source = *source;
     const wick_status status = wk_header_start(&made->heap, &made->source, &made->header, err);
@@ -83,7 +83,7 @@ wick_status wick_file_open_start(wick_source source, wick_file_opening **opening
         status = wk_fail(error, WICK_ERR_ARGUMENT,
                          "wick_file_open_start: opening is NULL or the source is incomplete");
     else if ((made = wk_alloc_zeroed(&heap, sizeof *made)) == NULL)
-        status = wk_fail_memory(error, sizeof *made, 0, "opening a file");
+        status = wk_fail_memory(error, sizeof *made, "opening a file");
     else
         status = start(&source, &made->file, error);
     if (opening != NULL) *opening = status == WICK_OK ? made : NULL;

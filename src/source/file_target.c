@@ -25,7 +25,7 @@ static wick_status is_part_of(wk_heap *heap, const char *path, const char *read,
     }
     const bool has_failed = name.failed;
     wk_strbuf_release(&name);
-    return has_failed ? wk_fail_memory(err, 0, 0, "the name of a part") : WICK_OK;
+    return has_failed ? wk_fail_memory(err, 0, "the name of a part") : WICK_OK;
 }
 
 wick_status wk_file_check_unread(wk_heap *heap, const char *path, const char *const *reads,

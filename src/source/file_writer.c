@@ -45,7 +45,7 @@ typedef struct plan {
 enum { N_SPLIT_KEYS = 3 };
 
 static wick_status fail_memory(const plan *p, size_t size) {
-    return wk_fail_memory(p->err, size, 0, "a GGUF file to write");
+    return wk_fail_memory(p->err, size, "a GGUF file to write");
 }
 
 static wick_string text_of(const char *text) { return (wick_string){text, strlen(text)}; }
@@ -304,7 +304,7 @@ wick_status wick_file_write_start(const char *path, const wick_file_desc *desc,
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wick_file_writer *const made = wk_alloc_zeroed(&heap, sizeof *made);
-    if (made == NULL) return wk_fail_memory(error, sizeof *made, 0, "a writer of GGUF files");
+    if (made == NULL) return wk_fail_memory(error, sizeof *made, "a writer of GGUF files");
     made->heap = heap;
     const wick_status status = start(made, path, desc, error);
     if (status != WICK_OK) {

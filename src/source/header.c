@@ -9,7 +9,7 @@ wick_status wk_header_start(wk_heap *heap, wick_source *source, wk_header *heade
                             wick_error *err) {
     *header = (wk_header){.heap = heap, .source = source};
     header->chunk = wk_alloc(heap, CHUNK);
-    if (header->chunk == NULL) return wk_fail_memory(err, CHUNK, 0, "a chunk of the file");
+    if (header->chunk == NULL) return wk_fail_memory(err, CHUNK, "a chunk of the file");
     return wk_gguf_parser_make(heap, source->size, &header->parser, err);
 }
 

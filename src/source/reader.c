@@ -33,7 +33,7 @@ static wick_status reserve(wk_reader *reader, size_t size, wick_error *err) {
     assert(!reader->is_reading || size <= reader->capacity); /* a read fills the buffer there */
     if (size <= reader->capacity) return WICK_OK;
     unsigned char *const grown = wk_realloc(reader->heap, reader->buffer, reader->capacity, size);
-    if (grown == NULL) return wk_fail_memory(err, size, 0, "reading a model");
+    if (grown == NULL) return wk_fail_memory(err, size, "reading a model");
     reader->buffer = grown;
     reader->capacity = size;
     return WICK_OK;

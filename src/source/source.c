@@ -64,7 +64,7 @@ wick_status wick_source_file(const char *path, wick_source *source, wick_error *
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     file_source *const made = wk_alloc_zeroed(&heap, sizeof *made);
-    if (made == NULL) return wk_fail_memory(error, sizeof *made, 0, "a file source");
+    if (made == NULL) return wk_fail_memory(error, sizeof *made, "a file source");
     made->heap = heap;
     const wick_status status = wk_file_open(&made->heap, path, &made->file, error);
     if (status != WICK_OK) {
@@ -99,7 +99,7 @@ static wick_status open_parts(const char *const *paths, size_t n, wick_source *p
     if (n_open == n) return WICK_OK;
     for (size_t i = 0; i < n_open; i++) parts[i].close(&parts[i]);
     if (reason.status == WICK_ERR_OUT_OF_MEMORY)
-        return wk_fail_memory(error, reason.bytes_requested, 0, "the parts of a model");
+        return wk_fail_memory(error, reason.bytes_requested, "the parts of a model");
     const bool is_missing = reason.status == WICK_ERR_NOT_FOUND;
     return wk_fail(error, reason.status, "part %zu of %zu of the model %s: %s", n_open + 1, n,
                    is_missing ? "is missing" : "cannot be used", reason.message);
@@ -110,7 +110,7 @@ static wick_status join_files(const char *const *paths, size_t n, wick_source *s
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wick_source *const parts = wk_alloc_array(&heap, n, sizeof *parts);
-    if (parts == NULL) return wk_fail_memory(error, n * sizeof *parts, 0, "the parts of a model");
+    if (parts == NULL) return wk_fail_memory(error, n * sizeof *parts, "the parts of a model");
     wick_status status = open_parts(paths, n, parts, error);
     if (status == WICK_OK) status = wk_split_join(NULL, parts, paths, n, source, error);
     wk_free(&heap, parts, n * sizeof *parts);
@@ -132,7 +132,7 @@ static wick_status join_siblings(wk_str stem, uint32_t n, wick_source *source, w
     const char **const paths = wk_alloc_array(&heap, n, sizeof *paths);
     wick_status status;
     if (names.failed || paths == NULL) {
-        status = wk_fail_memory(error, n * sizeof *paths, 0, "the parts of a model");
+        status = wk_fail_memory(error, n * sizeof *paths, "the parts of a model");
     } else {
         for (uint32_t i = 0; i < n; i++) paths[i] = names.data + i * stride;
         status = join_files(paths, n, source, error);

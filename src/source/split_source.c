@@ -230,7 +230,7 @@ static wick_status check_tensors(wick_source_joining *j, size_t i) {
 }
 
 static wick_status fail_memory(wick_source_joining *j, size_t size) {
-    return wk_fail_memory(&j->error, size, 0, "the parts of a model");
+    return wk_fail_memory(&j->error, size, "the parts of a model");
 }
 
 /* Where the header that was written says that the data of each part's tensors lie. */
@@ -371,7 +371,7 @@ static wick_status start(const wick_allocator *hook, const wick_source *parts,
                          wick_error *err) {
     const size_t size = n * (sizeof *parts + sizeof(wk_gguf_parser *) + sizeof(wk_gguf *));
     split_source *const split = make(hook, parts, n);
-    if (split == NULL) return wk_fail_memory(err, size, 0, "the parts of a model");
+    if (split == NULL) return wk_fail_memory(err, size, "the parts of a model");
     wk_heap *const heap = &split->heap;
     wick_source_joining *const j = wk_alloc_zeroed(heap, sizeof *j);
     if (j != NULL) {
@@ -384,7 +384,7 @@ static wick_status start(const wick_allocator *hook, const wick_source *parts,
         free_joining(j);
     }
     split_free(split);
-    return wk_fail_memory(err, size, 0, "the parts of a model");
+    return wk_fail_memory(err, size, "the parts of a model");
 }
 
 wick_status wick_source_join_start(const wick_source *parts, const char *const *names, size_t n,

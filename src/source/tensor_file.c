@@ -48,7 +48,7 @@ static wick_status open_npy(wick_tensor_file *f, uint64_t size, wick_error *err)
     if (wk_npy_is_plain(&npy)) return WICK_OK;
     f->unpacked = wk_alloc(&f->heap, (size_t)npy.size);
     if (f->unpacked == NULL && npy.size > 0)
-        return wk_fail_memory(err, npy.size, 0, "the array of an npy file");
+        return wk_fail_memory(err, npy.size, "the array of an npy file");
     f->unpacked_size = (size_t)npy.size;
     wk_npy_unpack(&npy, f->unpacked);
     return WICK_OK;
@@ -110,7 +110,7 @@ static wick_tensor_file *make_file(const char *path, wick_error *error) {
     wk_heap_init(&heap, NULL);
     wick_tensor_file *const made = wk_alloc_zeroed(&heap, sizeof *made);
     if (made == NULL) {
-        wk_fail_memory(error, sizeof *made, 0, path);
+        wk_fail_memory(error, sizeof *made, path);
         return NULL;
     }
     made->heap = heap;
@@ -119,7 +119,7 @@ static wick_tensor_file *make_file(const char *path, wick_error *error) {
     const size_t path_size = strlen(path) + 1;
     char *const copy = wk_arena_alloc(&made->arena, path_size);
     if (copy == NULL) {
-        wk_fail_memory(error, path_size, 0, path);
+        wk_fail_memory(error, path_size, path);
         wick_tensor_file_close(made);
         return NULL;
     }
@@ -220,7 +220,7 @@ static wick_status read_archive(wick_tensor_file *file, const wick_file_tensor *
         file->unpacked = wk_alloc(&file->heap, file->unpacked_size);
         if (file->unpacked == NULL) {
             file->unpacked_size = 0;
-            return wk_fail_memory(err, tensor->size, 0, tensor->name.text);
+            return wk_fail_memory(err, tensor->size, tensor->name.text);
         }
         WK_TRY(wk_archive_unpack(&file->heap, &file->archive, i, file->unpacked, err));
         file->unpacked_of = tensor;

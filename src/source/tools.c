@@ -25,7 +25,7 @@ static wick_status write_header(wick_npy_writer *writer, wick_dtype dtype, const
     else if (status == WICK_ERR_DTYPE)
         wk_fail(error, status, "NumPy has no type for %s: convert to f32", wick_dtype_name(dtype));
     else
-        wk_fail_memory(error, header.size, 0, "the header of an npy file");
+        wk_fail_memory(error, header.size, "the header of an npy file");
     wk_strbuf_release(&header);
     return status;
 }
@@ -50,7 +50,7 @@ wick_status wick_npy_start(const char *path, wick_dtype dtype, wick_shape shape,
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wick_npy_writer *const made = wk_alloc_zeroed(&heap, sizeof *made);
-    if (made == NULL) return wk_fail_memory(error, sizeof *made, 0, "a writer of an npy file");
+    if (made == NULL) return wk_fail_memory(error, sizeof *made, "a writer of an npy file");
     made->heap = heap;
     made->n_left = size;
     wick_status status = wk_file_write_start(&made->heap, path, &made->file, error);

@@ -164,7 +164,7 @@ wick_status wk_pool_make(wk_heap *heap, int n_threads, wk_pool **out, wick_error
     *out = NULL;
     const size_t n = (size_t)n_threads;
     wk_pool *pool = wk_alloc_zeroed(heap, sizeof *pool);
-    if (!pool) return wk_fail_memory(err, sizeof *pool, 0, "the thread pool");
+    if (!pool) return wk_fail_memory(err, sizeof *pool, "the thread pool");
     pool->heap = heap;
     pool->n_threads = n_threads;
     pool->n_spins = n_threads <= wk_cpu_count() ? SPINS : 0;
@@ -173,7 +173,7 @@ wick_status wk_pool_make(wk_heap *heap, int n_threads, wk_pool **out, wick_error
     pool->rest = wk_alloc_array(heap, n, sizeof *pool->rest);
     if (!pool->workers || !pool->shares || !pool->rest) {
         wk_pool_free(pool);
-        return wk_fail_memory(err, n * sizeof *pool->shares, 0, "the thread pool");
+        return wk_fail_memory(err, n * sizeof *pool->shares, "the thread pool");
     }
     const wick_status status = n_threads > 1 ? start_workers(pool) : WICK_OK;
     if (status != WICK_OK) {

@@ -44,7 +44,7 @@ wick_status wk_custom_new(wick_device *device, const wick_kernel_desc *desc, wic
         sizeof(wick_kernel) + strlen(desc->source) + strlen(desc->entry) + strlen(desc->label) + 3;
     *out = NULL;
     wick_kernel *const kernel = wk_alloc(&device->heap, bytes);
-    if (!kernel) return wk_fail_memory(err, bytes, 0, "a kernel");
+    if (!kernel) return wk_fail_memory(err, bytes, "a kernel");
     *kernel = (wick_kernel){.device = device, .refs = 1, .desc = *desc, .bytes = bytes};
     char *at = kernel->texts;
     kernel->desc.source = keep_text(desc->source, &at);
@@ -79,7 +79,7 @@ wk_custom_run *wk_custom_run_new(wick_kernel *kernel, const uint32_t workgroups[
     wick_device *const device = kernel->device;
     wk_custom_run *const run = wk_alloc_zeroed(&device->heap, sizeof *run);
     if (!run) {
-        (void)wk_fail_memory(device->err, sizeof *run, 0, "a kernel's run");
+        (void)wk_fail_memory(device->err, sizeof *run, "a kernel's run");
         return NULL;
     }
     assert(bytes <= sizeof run->uniform);
@@ -111,7 +111,7 @@ wk_custom_run *wk_operation_run_new(wick_operation *operation) {
     wick_device *const device = operation->device;
     wk_custom_run *const run = wk_alloc_zeroed(&device->heap, sizeof *run);
     if (!run) {
-        (void)wk_fail_memory(device->err, sizeof *run, 0, "an operation's run");
+        (void)wk_fail_memory(device->err, sizeof *run, "an operation's run");
         return NULL;
     }
     run->operation = operation;

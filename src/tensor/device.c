@@ -63,7 +63,7 @@ static wick_status keep_names(wick_device *device, wick_error *err) {
         if (*names[i]) device->names_size += strlen(*names[i]) + 1;
     if (device->names_size == 0) return WICK_OK;
     device->names = wk_alloc(&device->heap, device->names_size);
-    if (!device->names) return wk_fail_memory(err, device->names_size, 0, "a device");
+    if (!device->names) return wk_fail_memory(err, device->names_size, "a device");
     char *at = device->names;
     for (size_t i = 0; i < WK_COUNT(names); i++) {
         if (!*names[i]) continue;
@@ -84,7 +84,7 @@ wick_status wk_device_open_start(const wick_device_desc *desc, const wk_backend 
     wk_heap heap;
     wk_heap_init(&heap, &desc->allocator);
     wick_device *const device = wk_alloc_zeroed(&heap, sizeof *device);
-    if (!device) return wk_fail_memory(err, sizeof *device, 0, "a device");
+    if (!device) return wk_fail_memory(err, sizeof *device, "a device");
     device->heap = heap;
     device->desc = *desc;
     device->backend = backend;
@@ -93,8 +93,7 @@ wick_status wk_device_open_start(const wick_device_desc *desc, const wk_backend 
     device->unallocated.refs = 1;
     snprintf(device->fallback_reason, sizeof device->fallback_reason, "%.255s", reason);
     wick_device_opening *const o = wk_alloc_zeroed(&device->heap, sizeof *o);
-    wick_status status =
-        o ? make_parts(device, err) : wk_fail_memory(err, sizeof *o, 0, "a device");
+    wick_status status = o ? make_parts(device, err) : wk_fail_memory(err, sizeof *o, "a device");
     if (status == WICK_OK) {
         status = fall_back(device, start_backend(device));
         if (status < 0 && err && err->status == WICK_OK) *err = *device->err;

@@ -179,8 +179,7 @@ static wick_status read_and_put(wick_tensor *tensor, picture *p) {
     const size_t size = wick_tensor_bytes(tensor);
     const int64_t n = wick_tensor_size(tensor);
     void *const data = wk_alloc(heap, size); /* NULL for an empty tensor, too */
-    if (!data && size > 0)
-        return wk_fail_memory(tensor->device->err, size, 0, "the text of a tensor");
+    if (!data && size > 0) return wk_fail_memory(tensor->device->err, size, "the text of a tensor");
     const wick_status status = wick_read(tensor, data, size);
     if (status == WICK_OK) {
         p->data = data;

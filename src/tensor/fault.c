@@ -129,7 +129,7 @@ wick_status wk_trace_reserve(wick_device *device) {
     const size_t capacity = trace->capacity > 0 ? 2 * trace->capacity : FIRST_ENTRIES;
     wk_trace_entry *const moved = wk_realloc(
         &device->heap, trace->entries, trace->capacity * sizeof *moved, capacity * sizeof *moved);
-    if (!moved) return wk_fail_memory(device->err, capacity * sizeof *moved, 0, "operations");
+    if (!moved) return wk_fail_memory(device->err, capacity * sizeof *moved, "operations");
     trace->entries = moved;
     trace->capacity = capacity;
     return WICK_OK;

@@ -17,7 +17,7 @@ struct wk_plan_pool {
 
 wick_status wk_plan_pool_make(wick_device *device, wk_plan_pool **out) {
     *out = wk_alloc_zeroed(&device->heap, sizeof **out);
-    if (!*out) return wk_fail_memory(device->err, sizeof **out, 0, "a plan pool");
+    if (!*out) return wk_fail_memory(device->err, sizeof **out, "a plan pool");
     (*out)->device = device;
     return WICK_OK;
 }
@@ -37,7 +37,7 @@ wick_status wk_plan_begin(wick_device *device, wk_plan_pool *pool) {
     if (device->recording)
         return wk_device_fail(device, WICK_ERR_STATE, "a plan is being recorded already");
     wk_plan *const plan = wk_alloc_zeroed(&device->heap, sizeof *plan);
-    if (!plan) return wk_fail_memory(device->err, sizeof *plan, 0, "a plan");
+    if (!plan) return wk_fail_memory(device->err, sizeof *plan, "a plan");
     plan->device = device;
     plan->pool = pool;
     plan->generation = device->generation;
@@ -172,7 +172,7 @@ done:
     wk_free(&device->heap, lives, n_lives * sizeof *lives);
     wk_free(&device->heap, slots, max_slots * sizeof *slots);
     if (status == WICK_ERR_OUT_OF_MEMORY)
-        (void)wk_fail_memory(device->err, max_slots * sizeof *slots, 0, "a plan");
+        (void)wk_fail_memory(device->err, max_slots * sizeof *slots, "a plan");
     return status;
 }
 

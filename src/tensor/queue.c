@@ -18,7 +18,7 @@ wick_status wk_queue_reserve(wick_device *device, uint32_t n) {
     uint32_t capacity = queue->capacity > 0 ? 2 * queue->capacity : FIRST_RECORDS;
     while (capacity - queue->count < n) capacity *= 2;
     wk_record *const ring = wk_alloc_array(&device->heap, capacity, sizeof *ring);
-    if (!ring) return wk_fail_memory(device->err, capacity * sizeof *ring, 0, "the queue");
+    if (!ring) return wk_fail_memory(device->err, capacity * sizeof *ring, "the queue");
     for (uint32_t i = 0; i < queue->count; i++) ring[i] = *wk_queue_at(device, i);
     wk_free(&device->heap, queue->ring, queue->capacity * sizeof *ring);
     queue->ring = ring;
@@ -192,7 +192,7 @@ wick_status wk_queue_upload(wick_device *device, wk_buffer *buf, uint64_t offset
     assert(size > 0 && offset <= buf->size && size <= buf->size - offset);
     WK_TRY(wk_queue_reserve(device, 1));
     void *const copy = size <= SIZE_MAX ? wk_alloc(&device->heap, (size_t)size) : NULL;
-    if (!copy) return wk_fail_memory(device->err, size, 0, "bytes to upload");
+    if (!copy) return wk_fail_memory(device->err, size, "bytes to upload");
     memcpy(copy, bytes, (size_t)size);
     wk_buffer_retain(buf);
     wk_record *const record = add(device, WK_RECORD_UPLOAD); /* there is room */

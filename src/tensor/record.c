@@ -9,7 +9,7 @@ wick_status wk_grow(wick_device *device, void **array, size_t *capacity, size_t 
     if (count < *capacity) return WICK_OK;
     const size_t larger = *capacity ? 2 * *capacity : 64;
     void *const moved = wk_realloc(&device->heap, *array, *capacity * size, larger * size);
-    if (!moved) return wk_fail_memory(device->err, larger * size, 0, "a plan");
+    if (!moved) return wk_fail_memory(device->err, larger * size, "a plan");
     *array = moved;
     *capacity = larger;
     return WICK_OK;
@@ -24,7 +24,7 @@ wick_status wk_plan_place(wk_plan *plan, uint64_t size, uint64_t granule, wk_buf
     wk_buffer *const place =
         status == WICK_OK ? wk_alloc_zeroed(&device->heap, sizeof *place) : NULL;
     if (!place) {
-        plan->status = wk_fail_memory(device->err, sizeof *place, 0, "a plan");
+        plan->status = wk_fail_memory(device->err, sizeof *place, "a plan");
         return plan->status;
     }
     plan->places[plan->n_places++] = place;

@@ -177,7 +177,7 @@ static wick_status hand_on_tuning(wick_device *device, wick_error *err) {
                               device->desc.log, device->desc.log_user, &n_ignored);
     const size_t size = text.size;
     wk_strbuf_release(&text);
-    return failed ? wk_fail_memory(err, size, 0, "the choice of kernels") : WICK_OK;
+    return failed ? wk_fail_memory(err, size, "the choice of kernels") : WICK_OK;
 }
 
 static wick_status open_again(wick_device *device, wick_error *err) {
@@ -191,7 +191,7 @@ static wick_status open_again(wick_device *device, wick_error *err) {
     WK_TRY(device->backend->open_poll(r->handle, err));
     WK_TRY(hand_on_tuning(device, err));
     wk_lost_handle *const lost = wk_alloc(&device->heap, sizeof *lost);
-    if (!lost) return wk_fail_memory(err, sizeof *lost, 0, "a device");
+    if (!lost) return wk_fail_memory(err, sizeof *lost, "a device");
     replace(device, lost);
     return WICK_OK;
 }

@@ -7,7 +7,7 @@ enum { FIRST_SCOPES = 8 };
 wick_status wk_scopes_make(wick_device *device, wick_error *err) {
     const size_t size = FIRST_SCOPES * sizeof *device->scopes;
     device->scopes = wk_alloc(&device->heap, size);
-    if (!device->scopes) return wk_fail_memory(err, size, 0, "a device's scopes");
+    if (!device->scopes) return wk_fail_memory(err, size, "a device's scopes");
     device->scope_capacity = FIRST_SCOPES;
     return WICK_OK;
 }
@@ -22,7 +22,7 @@ wick_scope wick_scope_begin(wick_device *device) {
         if (!grown) {
             /* Depth 0 marks a scope that could not be opened: its tensors go to the one around it.
              */
-            (void)wk_fail_memory(device->err, capacity * sizeof *grown, 0, "a scope");
+            (void)wk_fail_memory(device->err, capacity * sizeof *grown, "a scope");
             return (wick_scope){.device = device};
         }
         device->scopes = grown;

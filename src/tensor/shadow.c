@@ -86,7 +86,7 @@ void wk_shadow_free(wick_device *device) {
 wick_status wk_shadow_start(wick_device *device, const wk_op *op, const wk_kernel *kernel) {
     assert(!device->shadow); /* it works for the head of the queue, and for nothing else */
     wk_shadow *const s = wk_alloc_zeroed(&device->heap, sizeof *s);
-    if (!s) return wk_fail_memory(device->err, sizeof *s, 0, "a fallback");
+    if (!s) return wk_fail_memory(device->err, sizeof *s, "a fallback");
     *s = (wk_shadow){.op = *op, .cpu_op = *op, .kernel = kernel};
     wk_op_retain(op);
     device->shadow = s;
@@ -209,7 +209,7 @@ static wick_status compare_results(wick_device *device, wk_shadow *s) {
         if (size == 0) continue;
         if (!s->result) {
             s->result = wk_alloc(&device->heap, size);
-            if (!s->result) return wk_fail_memory(device->err, size, 0, "verification");
+            if (!s->result) return wk_fail_memory(device->err, size, "verification");
             s->result_size = size;
         }
         WK_TRY(read_bytes(device, s, s->at, s->result));

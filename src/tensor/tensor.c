@@ -43,7 +43,7 @@ static void keep_unused(wick_device *device, wick_tensor *tensor) {
 static wick_tensor *take(wick_device *device) {
     wick_tensor *tensor = take_unused(device);
     if (!tensor) tensor = wk_alloc(&device->heap, sizeof *tensor);
-    if (!tensor) (void)wk_fail_memory(device->err, sizeof *tensor, 0, "a tensor");
+    if (!tensor) (void)wk_fail_memory(device->err, sizeof *tensor, "a tensor");
     return tensor;
 }
 

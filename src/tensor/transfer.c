@@ -73,7 +73,7 @@ static wick_reading *take_reading(wick_device *device) {
     else
         reading = wk_alloc(&device->heap, sizeof *reading);
     if (!reading) {
-        (void)wk_fail_memory(device->err, sizeof *reading, 0, "a read");
+        (void)wk_fail_memory(device->err, sizeof *reading, "a read");
         return NULL;
     }
     *reading = (wick_reading){.device = device, .status = WICK_PENDING};
@@ -209,7 +209,7 @@ wick_status wk_tensor_copy_out(wick_tensor *tensor, void **out, wick_error *err)
     wick_device *const device = tensor->device;
     const size_t size = wick_tensor_bytes(tensor);
     *out = wk_alloc(&device->heap, size);
-    if (!*out && size > 0) return wk_fail_memory(err, size, 0, "a tensor to save");
+    if (!*out && size > 0) return wk_fail_memory(err, size, "a tensor to save");
     wick_error failure = {.status = WICK_OK};
     wick_error *const before = wk_device_borrow(device, &failure);
     const wick_status status = wk_pass_on(err, wick_read(tensor, *out, size), &failure);

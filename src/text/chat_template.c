@@ -31,7 +31,7 @@ wick_status wick_template_parse(const char *text, size_t size, wick_template **o
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wick_template *const made = wk_alloc_zeroed(&heap, sizeof *made);
-    if (made == NULL) return wk_fail_memory(error, sizeof *made, 0, "a template");
+    if (made == NULL) return wk_fail_memory(error, sizeof *made, "a template");
     made->heap = heap;
     wk_arena_init(&made->arena, &made->heap, 0);
     const wick_status status =
@@ -60,7 +60,7 @@ typedef struct preparing {
 
 static wick_status make(const preparing *p, wk_json value, wk_json **out) {
     *out = wk_arena_alloc(p->arena, sizeof **out);
-    if (*out == NULL) return wk_fail_memory(p->err, sizeof **out, 0, "a conversation");
+    if (*out == NULL) return wk_fail_memory(p->err, sizeof **out, "a conversation");
     **out = value;
     return WICK_OK;
 }
@@ -151,8 +151,7 @@ static wick_status render(const wick_template *compiled, const wick_conversation
     const preparing p = {&prompt->arena, err};
     const size_t most = OWN_VARIABLES + (c->variables != NULL ? c->variables->count : 0);
     wk_jinja_variable *const variables = wk_arena_array(&prompt->arena, most, sizeof *variables);
-    if (variables == NULL)
-        return wk_fail_memory(err, most * sizeof *variables, 0, "a conversation");
+    if (variables == NULL) return wk_fail_memory(err, most * sizeof *variables, "a conversation");
     size_t n = 0;
     WK_TRY(collect_variables(&p, c, variables, &n));
     const wk_jinja_desc desc = {
@@ -174,7 +173,7 @@ wick_status wick_template_render(const wick_template *compiled,
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wick_prompt *const prompt = wk_alloc_zeroed(&heap, sizeof *prompt);
-    if (prompt == NULL) return wk_fail_memory(error, sizeof *prompt, 0, "a prompt");
+    if (prompt == NULL) return wk_fail_memory(error, sizeof *prompt, "a prompt");
     prompt->heap = heap;
     wk_arena_init(&prompt->arena, &prompt->heap, 0);
     const wick_status status = render(compiled, conversation, prompt, error);

@@ -53,7 +53,7 @@ static wick_status upload_batch(const bench *b, const wk_case *c, int operand) {
     const uint32_t n_keys = l->n_blocks * l->block_size;
     wk_heap *const heap = &b->device->heap;
     uint32_t *const words = wk_alloc_array(heap, l->n_words, sizeof *words);
-    if (!words) return wk_fail_memory(b->err, l->n_words * sizeof *words, 0, "a batch");
+    if (!words) return wk_fail_memory(b->err, l->n_words * sizeof *words, "a batch");
     for (uint32_t i = 0; i < l->n_rows; i++)
         words[l->positions + i] = words[l->slots + i] = n_keys - l->n_rows + i;
     words[l->lengths] = n_keys;
@@ -139,7 +139,7 @@ static wick_status time_case(bench *b, wk_opcode code, const wk_bench_sizes *siz
     const wk_verify_subject *const s = &b->subject;
     if (b->is_stopped) return WICK_OK;
     wk_case *const c = wk_alloc_zeroed(heap, sizeof *c);
-    if (!c) return wk_fail_memory(b->err, sizeof *c, 0, "an operation");
+    if (!c) return wk_fail_memory(b->err, sizeof *c, "an operation");
     wk_bench_describe(c, code, sizes);
     if (weight) {
         const int64_t extent[2] = {weight->n, weight->k};
@@ -248,7 +248,7 @@ wick_status wick_time_kernels(wick_device *device, const wick_time_desc *desc, w
     if (idle != WICK_OK) return wk_pass_on(error, idle, &failure);
     const wk_str glob = wk_str_of(desc->kernels ? desc->kernels : "*");
     bench *const b = wk_alloc_zeroed(&device->heap, sizeof *b);
-    if (!b) return wk_fail_memory(error, sizeof *b, 0, "the times of kernels");
+    if (!b) return wk_fail_memory(error, sizeof *b, "the times of kernels");
     *b =
         (bench){.device = device, .desc = desc, .sizes = with_defaults(&desc->sizes), .err = error};
     int n_timed = 0;

@@ -154,7 +154,7 @@ static wick_status place(wk_case_job *p) {
         if (p->staging_bytes < padded(p->c->memory[i].size))
             p->staging_bytes = padded(p->c->memory[i].size);
     p->staging = wk_alloc(p->heap, (size_t)p->staging_bytes);
-    if (!p->staging) return wk_fail_memory(p->err, (size_t)p->staging_bytes, 0, "an operand");
+    if (!p->staging) return wk_fail_memory(p->err, (size_t)p->staging_bytes, "an operand");
     WK_TRY(allocate(p));
     WK_TRY(upload(p));
     aim(p);
@@ -165,7 +165,7 @@ wick_status wk_case_job_begin(wk_case *c, const wk_verify_subject *subject, wk_c
                               wk_heap *heap, wk_case_job **out, wick_error *err) {
     wk_case_job *const job = wk_alloc_zeroed(heap, sizeof *job);
     *out = job;
-    if (!job) return wk_fail_memory(err, sizeof *job, 0, "a case on a device");
+    if (!job) return wk_fail_memory(err, sizeof *job, "a case on a device");
     *job = (wk_case_job){.c = c, .subject = subject, .manner = manner, .heap = heap, .err = err};
     return place(job);
 }

@@ -73,7 +73,7 @@ static wick_status begin_joint(wick_verifying *v) {
     const wk_backend *const backend = v->device->backend;
     if (!backend->kernels || !backend->find_joint) return conclude(v);
     v->joint = wk_joint_check_start(v->device, v->desc.seed, v->desc.n_cases);
-    return v->joint ? WICK_PENDING : wk_fail_memory(&v->error, 0, 0, "a verification");
+    return v->joint ? WICK_PENDING : wk_fail_memory(&v->error, 0, "a verification");
 }
 
 static wick_status step_joint(wick_verifying *v) {
@@ -103,7 +103,7 @@ static wick_status begin_kernel(wick_verifying *v) {
     v->subject = (wk_verify_subject){kernel, backend, v->device->handle};
     v->current = wk_verification_start(&v->subject, v->desc.seed, v->desc.n_cases, &v->device->heap,
                                        &v->report);
-    return v->current ? WICK_PENDING : wk_fail_memory(&v->error, 0, 0, "a verification");
+    return v->current ? WICK_PENDING : wk_fail_memory(&v->error, 0, "a verification");
 }
 
 static wick_status end_kernel(wick_verifying *v, wick_status status) {
@@ -142,7 +142,7 @@ wick_status wick_verify_start(wick_device *device, const wick_verify_desc *desc,
     const char *const kernels = desc->kernels ? desc->kernels : "*";
     const size_t bytes = sizeof(wick_verifying) + strlen(kernels) + 1;
     wick_verifying *const v = wk_alloc_zeroed(&device->heap, bytes);
-    if (!v) return wk_fail_memory(error, bytes, 0, "a verification");
+    if (!v) return wk_fail_memory(error, bytes, "a verification");
     v->device = device;
     v->desc = *desc;
     if (v->desc.n_cases == 0) v->desc.n_cases = CASES;

@@ -7,7 +7,7 @@
 #include "llm/speculate.h"
 #include "random_bits.h"
 
-enum { MOST_EVENTS = 160, N_TEXT = 2048, CONTEXT = 256 };
+enum { MOST_EVENTS = 320, N_TEXT = 2048, CONTEXT = 256 };
 
 /* What a session said. */
 typedef struct story {
@@ -195,6 +195,37 @@ static void test_choices(void **state) {
         wick_model_close(model);
         give_back_device(device);
     }
+}
+
+/* A text that is longer than its context is guessed to its end, and no further. */
+static void test_shifted(void **state) {
+    (void)state;
+    enum { LENGTH = 300, HALF = LENGTH / 2 };
+    static story want, got;
+    char path[1024];
+    wick_device *device;
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    const wick_device_desc of_device = device_desc();
+    wick_model *const model = open_model(path, &of_device, &device);
+    wick_session_desc desc = {.context_length = 64,
+                              .context_shift = true,
+                              .ignore_end = true,
+                              .speculate = WICK_SPECULATE_NONE};
+    const uint32_t ids[] = {403, 407, 261, 378, 403, 407, 261, 378, 403, 407, 261};
+    uint32_t drafted[2];
+    for (uint32_t half = 0; half < 2; half++) {
+        desc.max_tokens = half == 0 ? HALF : LENGTH;
+        desc.speculate = WICK_SPECULATE_NONE;
+        tell(model, desc, ids, WK_COUNT(ids), &want);
+        assert_true(want.n >= desc.max_tokens);
+        desc.speculate = WICK_SPECULATE_NGRAM;
+        tell(model, desc, ids, WK_COUNT(ids), &got);
+        expect_same(&got, &want);
+        drafted[half] = got.stats.n_drafted;
+    }
+    assert_true(drafted[1] > drafted[0] + 7);
+    wick_model_close(model);
+    give_back_device(device);
 }
 
 /* --- Memory --- */
@@ -399,9 +430,10 @@ int main(int argc, char **argv) {
     chosen.strict = true; /* of WebGPU: no operation may fall back */
     if (!parse_device(argc, argv, &chosen)) return 2;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_look_up),   cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_depth),     cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_families),  cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_refused)};
+        cmocka_unit_test(test_look_up),  cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_depth),    cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_families), cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_shifted),  cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

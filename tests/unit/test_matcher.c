@@ -33,7 +33,7 @@ typedef struct match {
 
 static wick_status try_match(match *m, const wk_rules *rules, wick_error *error) {
     wick_status status = wk_token_trie_make(m->heap, m->tokenizer, &m->trie);
-    if (status != WICK_OK) return wk_fail_memory(error, 0, 0, "a test");
+    if (status != WICK_OK) return wk_fail_memory(error, 0, "a test");
     const wk_matcher_desc desc = {m->tokenizer, &m->trie, m->n_vocab};
     status = wk_matcher_make(m->heap, &desc, rules, &m->matcher, error);
     if (status != WICK_OK) wk_token_trie_free(&m->trie);

@@ -26,7 +26,7 @@ static void test_first_failure_stays(void **state) {
     wick_error err = {0};
     assert_int_equal(wk_fail(&err, WICK_ERR_SHAPE, "rank %d", 7), WICK_ERR_SHAPE);
     assert_int_equal(wk_fail(&err, WICK_ERR_IO, "second"), WICK_ERR_IO);
-    assert_int_equal(wk_fail_memory(&err, 10, 5, "a thing"), WICK_ERR_OUT_OF_MEMORY);
+    assert_int_equal(wk_fail_memory_of(&err, 10, 5, "a thing"), WICK_ERR_OUT_OF_MEMORY);
     const wick_error later = {.status = WICK_ERR_IO, .message = "later"};
     assert_int_equal(wk_pass_on(&err, WICK_ERR_IO, &later), WICK_ERR_IO);
     assert_int_equal(err.status, WICK_ERR_SHAPE);
@@ -38,7 +38,7 @@ static void test_first_failure_stays(void **state) {
 static void test_failures_name_their_file(void **state) {
     (void)state;
     wick_error reason = {0}, err = {0};
-    wk_fail_memory(&reason, 5000000000, 12, "a list");
+    wk_fail_memory_of(&reason, 5000000000, 12, "a list");
     assert_int_equal(wk_fail_in_file(&err, "a/b.gguf", &reason), WICK_ERR_OUT_OF_MEMORY);
     assert_true(err.bytes_requested == 5000000000 && err.bytes_available == 12);
     assert_string_equal(
@@ -67,19 +67,19 @@ static void test_failures_name_their_file(void **state) {
 static void test_memory(void **state) {
     (void)state;
     wick_error err = {0};
-    assert_int_equal(wk_fail_memory(&err, 5000000000, 12, "the cache"), WICK_ERR_OUT_OF_MEMORY);
+    assert_int_equal(wk_fail_memory_of(&err, 5000000000, 12, "the cache"), WICK_ERR_OUT_OF_MEMORY);
     assert_int_equal(err.status, WICK_ERR_OUT_OF_MEMORY);
     assert_true(err.bytes_requested == 5000000000 && err.bytes_available == 12);
     assert_string_equal(err.message,
                         "not enough memory for the cache: 4.7 GiB needed, 12 bytes available");
     wick_error unknown = {0};
-    wk_fail_memory(&unknown, 7, 0, "it");
+    wk_fail_memory(&unknown, 7, "it");
     assert_string_equal(unknown.message, "not enough memory for it: 7 bytes needed");
     unknown = (wick_error){0};
-    wk_fail_memory(&unknown, 1, 0, "it");
+    wk_fail_memory(&unknown, 1, "it");
     assert_string_equal(unknown.message, "not enough memory for it: 1 byte needed");
     unknown = (wick_error){0};
-    wk_fail_memory(&unknown, 0, 0, "it");
+    wk_fail_memory(&unknown, 0, "it");
     assert_string_equal(unknown.message, "not enough memory for it");
 }
 

@@ -185,6 +185,7 @@ static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const 
     size_t i = 0;
     while (wk_cpu_kernel_at(i) != kernel) i++;
     wick_kernel_stats *const stats = &dev->profile[i];
+    stats->name = kernel->base.name;
     stats->calls++;
     stats->seconds += seconds;
     stats->bytes_read += cost.bytes_read;

@@ -58,8 +58,6 @@ static wick_status make_profile(wk_backend_device *dev, wick_error *err) {
     if (!dev->profile) {
         return wk_cpu_no_memory(err, dev->n_kernels * sizeof *dev->profile, "the profile");
     }
-    for (size_t i = 0; i < dev->n_kernels; i++)
-        dev->profile[i].name = wk_cpu_kernel_at(i)->base.name;
     return WICK_OK;
 }
 

@@ -13,7 +13,7 @@ enum {
 };
 
 wick_status wk_cpu_no_memory(wick_error *err, uint64_t size, const char *what) {
-    return wk_fail_memory(err, size, wk_memory_available(), what);
+    return wk_fail_memory_of(err, size, wk_memory_available(), what);
 }
 
 static wk_cpu_buffer *make_buffer(wk_backend_device *dev, void *memory, uint64_t size) {

@@ -72,7 +72,7 @@ static wick_status swallow(wk_backend_device *dev, wick_error *err) {
 static wick_status open_start(const wk_open_desc *desc, wk_backend_device **out, wick_error *err) {
     if (!desc->inner) return wk_fail(err, WICK_ERR_NO_DEVICE, "null needs a backend that computes");
     wk_backend_device *const dev = wk_alloc_zeroed(desc->heap, sizeof *dev);
-    if (!dev) return wk_fail_memory(err, sizeof *dev, 0, "a null device");
+    if (!dev) return wk_fail_memory(err, sizeof *dev, "a null device");
     *dev = (wk_backend_device){.heap = desc->heap,
                                .flags = desc->device->null_flags,
                                .backend = desc->inner,
@@ -132,11 +132,11 @@ static wick_status check_alive(const wk_backend_device *dev, const wk_buffer *bu
 static wick_status alloc(wk_backend_device *dev, uint64_t size, uint64_t granule, wk_buffer **out,
                          wick_error *err) {
     if (has_gone(dev)) WK_TRY(swallow(dev, err));
-    if (++dev->n_allocs == dev->refused) return wk_fail_memory(err, size, 0, "a buffer");
+    if (++dev->n_allocs == dev->refused) return wk_fail_memory(err, size, "a buffer");
     if (dev->limit > 0 && size > dev->limit - dev->used)
-        return wk_fail_memory(err, size, dev->limit - dev->used, "a buffer");
+        return wk_fail_memory_of(err, size, dev->limit - dev->used, "a buffer");
     null_buffer *const buf = wk_alloc_zeroed(dev->heap, sizeof *buf);
-    if (!buf) return wk_fail_memory(err, sizeof *buf, 0, "a buffer");
+    if (!buf) return wk_fail_memory(err, sizeof *buf, "a buffer");
     const wick_status status = dev->backend->alloc(dev->handle, size, granule, &buf->inner, err);
     if (status != WICK_OK) {
         wk_free(dev->heap, buf, sizeof *buf);

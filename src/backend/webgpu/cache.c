@@ -69,7 +69,7 @@ static wick_status compile(wk_backend_device *dev, wk_pipeline_entry *entry, wic
     const wk_gpu_pipeline_desc desc = {
         .label = program->source->name, .wgsl = text.data, .layout = entry->layout};
     const wick_status status = text.failed
-                                   ? wk_fail_memory(err, text.size, 0, "the text of a shader")
+                                   ? wk_fail_memory(err, text.size, "the text of a shader")
                                    : wk_gpu_pipeline_start(dev->gpu, &desc, &entry->pipeline, err);
     wk_strbuf_release(&text);
     return status;
@@ -84,19 +84,19 @@ static wick_status add_pipeline(wk_backend_device *dev, const wk_webgpu_kernel *
         const size_t size = sizeof *cache->pipelines;
         void *const moved =
             wk_realloc(dev->heap, cache->pipelines, cache->pipeline_capacity * size, larger * size);
-        if (!moved) return wk_fail_memory(err, larger * size, 0, "pipelines");
+        if (!moved) return wk_fail_memory(err, larger * size, "pipelines");
         cache->pipelines = moved;
         cache->pipeline_capacity = larger;
     }
     wk_pipeline_entry *const entry = wk_alloc_zeroed(dev->heap, sizeof *entry);
-    if (!entry) return wk_fail_memory(err, sizeof *entry, 0, "a pipeline");
+    if (!entry) return wk_fail_memory(err, sizeof *entry, "a pipeline");
     memcpy(&entry->program, program, sizeof *program);
     entry->kernel = kernel;
     wick_status status = compile(dev, entry, err);
     if (status == WICK_OK &&
         wk_map64_put(&cache->pipeline_index, hash, (uint32_t)cache->n_pipelines) != WICK_OK) {
         wk_gpu_pipeline_release(dev->gpu, entry->pipeline);
-        status = wk_fail_memory(err, sizeof *entry, 0, "a pipeline");
+        status = wk_fail_memory(err, sizeof *entry, "a pipeline");
     }
     if (status != WICK_OK) {
         wk_free(dev->heap, entry, sizeof *entry);

@@ -21,7 +21,7 @@ static const wk_webgpu_kernel *const kernels[] = {
 wick_status wk_choices_open(wk_backend_device *dev, wick_error *err) {
     dev->choices = wk_alloc_array(dev->heap, WK_COUNT(kernels), sizeof *dev->choices);
     if (!dev->choices)
-        return wk_fail_memory(err, sizeof kernels / sizeof *kernels * sizeof *dev->choices, 0,
+        return wk_fail_memory(err, sizeof kernels / sizeof *kernels * sizeof *dev->choices,
                               "the choice of kernels");
     const bool is_processor = dev->adapter.type == WICK_ADAPTER_SOFTWARE && !dev->desc.as_gpu;
     for (size_t i = 0; i < WK_COUNT(kernels); i++) {

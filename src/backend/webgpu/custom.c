@@ -65,7 +65,7 @@ static wick_status compile(wk_backend_device *dev, const wick_kernel_desc *desc,
     const wk_gpu_pipeline_desc pipeline = {
         .label = custom->label, .wgsl = text.data, .entry = desc->entry, .layout = custom->layout};
     const wick_status status =
-        text.failed ? wk_fail_memory(err, text.size, 0, "the text of a kernel")
+        text.failed ? wk_fail_memory(err, text.size, "the text of a kernel")
                     : wk_gpu_pipeline_start(dev->gpu, &pipeline, &custom->pipeline, err);
     wk_strbuf_release(&text);
     return status;
@@ -76,7 +76,7 @@ wick_status wk_webgpu_custom_make(wk_backend_device *dev, const wick_kernel_desc
     *out = NULL;
     WK_TRY(check_limits(&dev->adapter, desc, err));
     wk_custom *const custom = wk_alloc_zeroed(dev->heap, sizeof *custom);
-    if (!custom) return wk_fail_memory(err, sizeof *custom, 0, "a kernel");
+    if (!custom) return wk_fail_memory(err, sizeof *custom, "a kernel");
     snprintf(custom->label, sizeof custom->label, "%s", desc->label);
     custom->n_buffers = (uint32_t)desc->n_buffers;
     for (uint32_t i = 0; i < custom->n_buffers; i++)

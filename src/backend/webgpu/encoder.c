@@ -226,7 +226,7 @@ static wick_status upload_tables(wk_backend_device *dev, wk_buffer *buf, int64_t
                                  void (*write)(uint32_t *words), wick_error *err) {
     const size_t size = (size_t)n * sizeof(uint32_t);
     uint32_t *const words = wk_alloc(dev->heap, size);
-    if (words == NULL) return wk_fail_memory(err, size, 0, "tables of quantized types");
+    if (words == NULL) return wk_fail_memory(err, size, "tables of quantized types");
     write(words);
     dev->stats.bytes_uploaded += size;
     const wick_status status =

@@ -36,7 +36,7 @@ static wick_status take_piece(wk_backend_device *dev, bool is_real, uint64_t siz
                               wick_error *err) {
     if (is_real) return wk_pool_take(dev, size, out, err);
     wk_block *const block = wk_alloc_zeroed(dev->heap, sizeof *block);
-    if (!block) return wk_fail_memory(err, sizeof *block, 0, "a buffer");
+    if (!block) return wk_fail_memory(err, sizeof *block, "a buffer");
     block->size = size;
     *out = (wk_piece){.block = block};
     return WICK_OK;
@@ -61,7 +61,7 @@ static wk_webgpu_buffer *buffer_of(wk_backend_device *dev, uint64_t size, uint64
     assert(n_pieces > 0);
     wk_webgpu_buffer *const buf = wk_alloc_zeroed(dev->heap, bytes_of(n_pieces));
     if (!buf) {
-        (void)wk_fail_memory(err, bytes_of(n_pieces), 0, "a buffer");
+        (void)wk_fail_memory(err, bytes_of(n_pieces), "a buffer");
         return NULL;
     }
     buf->base.size = size;
@@ -82,7 +82,7 @@ static wick_status refuse_buffer(uint64_t size, uint64_t taken, const wick_error
     if (failure->status != WICK_ERR_OUT_OF_MEMORY)
         return wk_fail(err, failure->status, "%s", failure->message);
     const uint64_t available = failure->bytes_available;
-    return wk_fail_memory(err, size, available > 0 ? available + taken : 0, "a buffer");
+    return wk_fail_memory_of(err, size, available > 0 ? available + taken : 0, "a buffer");
 }
 
 static wick_status make_buffer(wk_backend_device *dev, bool is_real, uint64_t size,
@@ -90,7 +90,7 @@ static wick_status make_buffer(wk_backend_device *dev, bool is_real, uint64_t si
     const uint64_t segment = segment_of(dev, granule), needed = padded(size);
     *out = NULL;
     if (size / segment >= UINT16_MAX) /* far beyond any device, and no overflow below */
-        return wk_fail_memory(err, size, 0, "a buffer");
+        return wk_fail_memory(err, size, "a buffer");
     wk_webgpu_buffer *const buf = buffer_of(dev, size, segment, err);
     if (!buf) return WICK_ERR_OUT_OF_MEMORY;
     wick_error failure = {.status = WICK_OK};

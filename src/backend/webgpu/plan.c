@@ -61,7 +61,7 @@ wick_status wk_webgpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
                                    const wk_kernel *const *kernels, size_t n, void **out,
                                    wick_error *err) {
     wk_webgpu_plan *const plan = wk_alloc_zeroed(dev->heap, sizeof *plan);
-    if (!plan) return wk_fail_memory(err, sizeof *plan, 0, "a plan");
+    if (!plan) return wk_fail_memory(err, sizeof *plan, "a plan");
     plan->n_ops = n;
     wk_recorder *const recorder = &plan->recorder;
     wick_status status = wk_recorder_make(dev, recorder, GROUP_ENTRIES, err);

@@ -78,8 +78,8 @@ static wick_status try_block(wk_backend_device *dev, uint64_t size, wk_gpu_buffe
                              wick_error *err) {
     const wk_block_pool *const pool = &dev->pool;
     if (size > pool->desc.max_bytes || pool->bytes > pool->desc.max_bytes - size)
-        return wk_fail_memory(err, size, pool->desc.max_bytes - pool->bytes,
-                              "tensors within the limit of the pool");
+        return wk_fail_memory_of(err, size, pool->desc.max_bytes - pool->bytes,
+                                 "tensors within the limit of the pool");
     return wk_gpu_buffer_make(dev->gpu, WK_GPU_STORAGE, size, out, err);
 }
 
@@ -87,7 +87,7 @@ static wick_status make_block(wk_backend_device *dev, uint64_t size, wk_block **
                               wick_error *err) {
     wk_block_pool *const pool = &dev->pool;
     wk_block *const block = wk_alloc_zeroed(dev->heap, sizeof *block);
-    if (!block) return wk_fail_memory(err, sizeof *block, 0, "a buffer");
+    if (!block) return wk_fail_memory(err, sizeof *block, "a buffer");
     wick_error first = {.status = WICK_OK};
     wick_status status = try_block(dev, size, &block->gpu, &first);
     if (status == WICK_ERR_OUT_OF_MEMORY) {
@@ -151,7 +151,7 @@ static wick_status make_slab(wk_backend_device *dev, wick_error *err) {
     wk_block_pool *const pool = &dev->pool;
     wk_block *slab;
     wk_span *const span = wk_alloc_zeroed(dev->heap, sizeof *span);
-    if (!span) return wk_fail_memory(err, sizeof *span, 0, "a slab");
+    if (!span) return wk_fail_memory(err, sizeof *span, "a slab");
     const wick_status status = make_block(dev, pool->slab_bytes, &slab, err);
     if (status != WICK_OK) {
         wk_free(dev->heap, span, sizeof *span);
@@ -201,7 +201,7 @@ static wick_status split_span(wk_backend_device *dev, wk_span *span, uint64_t si
     if (span->size == size) return WICK_OK;
     assert(span->is_free && size > 0 && size < span->size);
     wk_span *const rest = wk_alloc_zeroed(dev->heap, sizeof *rest);
-    if (!rest) return wk_fail_memory(err, sizeof *rest, 0, "a buffer");
+    if (!rest) return wk_fail_memory(err, sizeof *rest, "a buffer");
     *rest = (wk_span){.slab = span->slab,
                       .offset = span->offset + size,
                       .size = span->size - size,

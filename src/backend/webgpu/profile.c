@@ -18,7 +18,7 @@ wick_status wk_profile_open(wk_backend_device *dev, wick_error *err) {
     profile->kernels = wk_alloc_array(dev->heap, profile->n_kernels, sizeof *profile->kernels);
     profile->timed = wk_alloc_array(dev->heap, MOST_TIMED, sizeof *profile->timed);
     if (!profile->kernels || !profile->timed)
-        return wk_fail_memory(err, MOST_TIMED * sizeof *profile->timed, 0, "the profile");
+        return wk_fail_memory(err, MOST_TIMED * sizeof *profile->timed, "the profile");
     for (size_t i = 0; i < profile->n_kernels; i++)
         profile->kernels[i].name = dev->choices[i].kernel->base.name;
     return WICK_OK;
@@ -28,7 +28,7 @@ static wick_status timing_open(wk_backend_device *dev, wk_timing *timing, wick_e
     if (!timing->timed) /* else its buffer has failed before */
         timing->timed = wk_alloc_array(dev->heap, MOST_TIMED, sizeof *timing->timed);
     if (!timing->timed)
-        return wk_fail_memory(err, MOST_TIMED * sizeof *timing->timed, 0, "the profile");
+        return wk_fail_memory(err, MOST_TIMED * sizeof *timing->timed, "the profile");
     return wk_gpu_buffer_make(dev->gpu, WK_GPU_READBACK, STAMPS * sizeof(uint64_t), &timing->stamps,
                               err);
 }

@@ -64,7 +64,7 @@ static wk_webgpu_read *unused_part(wk_backend_device *dev, uint64_t bytes, wick_
     const size_t old = dev->n_reads, more = old ? 2 * old : FIRST_READS, size = sizeof *best;
     wk_webgpu_read *const moved = wk_realloc(dev->heap, dev->reads, old * size, more * size);
     if (!moved) {
-        (void)wk_fail_memory(err, more * size, 0, "a read");
+        (void)wk_fail_memory(err, more * size, "a read");
         return NULL;
     }
     memset(moved + old, 0, (more - old) * size);

@@ -23,7 +23,7 @@ wick_status wk_recorder_make(wk_backend_device *dev, wk_recorder *recorder, size
     *recorder = (wk_recorder){.n_entries = n_entries};
     recorder->entries = wk_alloc_array(dev->heap, n_entries, sizeof *recorder->entries);
     if (recorder->entries) return WICK_OK;
-    return wk_fail_memory(err, n_entries * sizeof *recorder->entries, 0, "bind groups");
+    return wk_fail_memory(err, n_entries * sizeof *recorder->entries, "bind groups");
 }
 
 void wk_recorder_forget(wk_backend_device *dev, wk_recorder *recorder) {
@@ -64,7 +64,7 @@ static void *grown(wk_backend_device *dev, void *array, size_t count, size_t *ca
     if (moved)
         *capacity = larger;
     else
-        (void)wk_fail_memory(err, larger * size, 0, "recorded commands");
+        (void)wk_fail_memory(err, larger * size, "recorded commands");
     return moved;
 }
 
@@ -118,7 +118,7 @@ wk_gpu_command *wk_recorder_next(wk_backend_device *dev, wk_recorder *recorder, 
 
 static wick_status add_chunk(wk_backend_device *dev, wk_recorder *recorder, wick_error *err) {
     wk_param_chunk *const chunk = wk_alloc_zeroed(dev->heap, sizeof *chunk);
-    if (!chunk) return wk_fail_memory(err, sizeof *chunk, 0, "parameters");
+    if (!chunk) return wk_fail_memory(err, sizeof *chunk, "parameters");
     const wick_status status =
         wk_gpu_buffer_make(dev->gpu, WK_GPU_UNIFORM, WK_PARAM_CHUNK, &chunk->gpu, err);
     if (status != WICK_OK) {

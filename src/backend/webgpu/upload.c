@@ -74,7 +74,7 @@ static wick_status upload_panels(wk_backend_device *dev, const wk_view *weight, 
     if (panels == 0) panels = 1;
     const size_t size = (size_t)((uint64_t)panels * panel_bytes);
     unsigned char *const piece = wk_alloc_aligned(dev->heap, size);
-    if (!piece) return wk_fail_memory(err, size, 0, "a piece of a weight");
+    if (!piece) return wk_fail_memory(err, size, "a piece of a weight");
     wick_status status = WICK_OK;
     for (int64_t row = 0; row < n_rows && status == WICK_OK; row += panels * WK_PANEL_ROWS) {
         const int64_t rest = n_rows - row;

@@ -49,7 +49,7 @@ static void close_device(wk_backend_device *dev) {
 static wick_status open_start(const wk_open_desc *desc, wk_backend_device **out, wick_error *err) {
     *out = NULL;
     wk_backend_device *const dev = wk_alloc_zeroed(desc->heap, sizeof *dev);
-    if (!dev) return wk_fail_memory(err, sizeof *dev, 0, "a device");
+    if (!dev) return wk_fail_memory(err, sizeof *dev, "a device");
     dev->heap = desc->heap;
     dev->recording = 1;
     dev->desc = desc->device->webgpu;

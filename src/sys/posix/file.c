@@ -72,7 +72,7 @@ wick_status wk_file_open(wk_heap *heap, const char *path, wk_file **out, wick_er
     wk_file *const file = wk_alloc(heap, sizeof *file + path_size);
     if (!file) {
         close(fd);
-        return wk_fail_memory(err, sizeof *file + path_size, 0, path);
+        return wk_fail_memory(err, sizeof *file + path_size, path);
     }
     *file = (wk_file){.fd = fd, .size = size, .path_size = path_size};
     memcpy(file->path, path, path_size);

@@ -207,7 +207,7 @@ wick_status wk_file_write_start(wk_heap *heap, const char *path, wk_file_writer 
     path = follow(path, resolved);
     const size_t path_size = strlen(path) + 1;
     wk_file_writer *const writer = wk_alloc(heap, writer_size(path_size));
-    if (!writer) return wk_fail_memory(err, writer_size(path_size), 0, path);
+    if (!writer) return wk_fail_memory(err, writer_size(path_size), path);
     *writer = (wk_file_writer){.path_size = path_size, .temporary = writer->path + path_size};
     memcpy(writer->path, path, path_size);
     const wick_status status = open_target(writer, err);

@@ -36,7 +36,7 @@ wick_status wk_jfail_undefined(wk_jinja *j, const wk_jvalue *value) {
 
 static wick_status fail_memory(wk_jinja *j, size_t size) {
     if (j->failure == WICK_OK) j->failure = WICK_ERR_OUT_OF_MEMORY;
-    return wk_fail_memory(j->err, size, 0, "a chat template");
+    return wk_fail_memory(j->err, size, "a chat template");
 }
 
 wick_status wk_jcheck(wk_jinja *j) {

@@ -28,7 +28,7 @@ static wick_status fail(const lexer *l, const char *what, wk_str shown) {
 }
 
 static wick_status fail_memory(const lexer *l, size_t size) {
-    return wk_fail_memory(l->err, size, 0, "a template");
+    return wk_fail_memory(l->err, size, "a template");
 }
 
 static wk_str rest(const lexer *l) { return (wk_str){l->text.text + l->at, l->text.size - l->at}; }

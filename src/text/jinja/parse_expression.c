@@ -54,7 +54,7 @@ static wick_status parse_strings(wk_jparser *p, wk_jnode **out) {
     size_t size = 0;
     for (const wk_jtoken *t = p->at; t->kind == WK_J_TOKEN_STRING; t++) size += t->text.size;
     char *const text = wk_arena_alloc(p->arena, size);
-    if (text == NULL) return wk_fail_memory(p->err, size, 0, "a template");
+    if (text == NULL) return wk_fail_memory(p->err, size, "a template");
     WK_TRY(wk_jnode_make(p, WK_J_CONSTANT, out));
     size_t n = 0;
     for (; p->at->kind == WK_J_TOKEN_STRING; p->at++) {

@@ -36,7 +36,7 @@ wick_status wk_jparse_fail_here(const wk_jparser *p) {
 
 wick_status wk_jnode_make(wk_jparser *p, wk_jnode_kind kind, wk_jnode **out) {
     wk_jnode *const node = wk_arena_array(p->arena, 1, sizeof *node);
-    if (node == NULL) return wk_fail_memory(p->err, sizeof *node, 0, "a template");
+    if (node == NULL) return wk_fail_memory(p->err, sizeof *node, "a template");
     node->kind = kind;
     node->line = p->at->line;
     *out = node;
@@ -428,7 +428,7 @@ wick_status wk_jinja_parse(wk_arena *arena, wk_str text, wk_jinja_template **out
     WK_TRY(parse_body(&p, "", &body));
     WK_TRY(check_known(&p));
     wk_jinja_template *const made = wk_arena_array(arena, 1, sizeof *made);
-    if (made == NULL) return wk_fail_memory(err, sizeof *made, 0, "a template");
+    if (made == NULL) return wk_fail_memory(err, sizeof *made, "a template");
     made->body = body;
     *out = made;
     return WICK_OK;

@@ -162,8 +162,8 @@ wick_status wk_token_table_make(wk_heap *heap, const wk_vocab_desc *desc,
     table.ends = wk_alloc_array(heap, desc->n_tokens, sizeof *table.ends);
     wick_status status = WICK_OK;
     if (!table.bytes || !table.offsets || !table.kinds || !table.ends) {
-        status = wk_fail_memory(err, table.bytes_size + 6 * (uint64_t)desc->n_tokens, 0,
-                                "the vocabulary");
+        status =
+            wk_fail_memory(err, table.bytes_size + 6 * (uint64_t)desc->n_tokens, "the vocabulary");
     } else {
         status = read_kinds(desc, spelling, &table, err);
     }

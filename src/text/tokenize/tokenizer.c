@@ -177,7 +177,7 @@ wick_status wk_tokenizer_make(wk_heap *heap, const wk_vocab_desc *desc, wick_tok
                               wick_error *err) {
     *out = NULL;
     wick_tokenizer *const t = wk_alloc_zeroed(heap, sizeof *t);
-    if (!t) return wk_fail_memory(err, sizeof *t, 0, "the tokenizer");
+    if (!t) return wk_fail_memory(err, sizeof *t, "the tokenizer");
     t->heap = heap;
     t->desc = *desc;
     const wick_status status = fill(heap, t, err);

@@ -11,7 +11,7 @@
 void *wk_gpu_object_make(wk_gpu *gpu, wk_gpu_object_kind kind, size_t bytes, wick_error *err) {
     wk_gpu_object *const object = wk_alloc_zeroed(gpu->heap, bytes);
     if (!object) {
-        wk_fail_memory(err, bytes, 0, "an object of the GPU");
+        wk_fail_memory(err, bytes, "an object of the GPU");
         return NULL;
     }
     object->kind = kind;
@@ -183,13 +183,13 @@ wick_status wk_gpu_open_start(wk_heap *heap, const wick_webgpu_desc *desc, wk_gp
     if (!desc) desc = &defaults;
     *out = NULL;
     wk_gpu *const gpu = wk_alloc_zeroed(heap, sizeof *gpu);
-    if (!gpu) return wk_fail_memory(err, sizeof *gpu, 0, "a device");
+    if (!gpu) return wk_fail_memory(err, sizeof *gpu, "a device");
     gpu->heap = heap;
     gpu->debug = desc->debug;
     gpu->max_binding_bytes = desc->max_binding_bytes;
     gpu->cache = desc->cache;
     wick_status status = wk_mutex_make(heap, &gpu->lock);
-    if (status != WICK_OK) wk_fail_memory(err, sizeof(void *), 0, "a mutex");
+    if (status != WICK_OK) wk_fail_memory(err, sizeof(void *), "a mutex");
     if (status == WICK_OK) status = wk_gpu_choose_adapter(gpu, desc, err);
     if (status != WICK_OK) {
         wk_gpu_close(gpu);

@@ -325,7 +325,7 @@ static wick_status fail_choice(const scan *s, const wick_webgpu_desc *desc, wick
 
 wick_status wk_gpu_choose_adapter(wk_gpu *gpu, const wick_webgpu_desc *desc, wick_error *err) {
     scan *const s = scan_all(gpu->heap, desc->library);
-    if (!s) return wk_fail_memory(err, sizeof *s, 0, "the list of adapters");
+    if (!s) return wk_fail_memory(err, sizeof *s, "the list of adapters");
     const int i = choose(s, desc);
     wick_status status = WICK_OK;
     if (i < 0) {
@@ -352,7 +352,7 @@ wick_status wk_gpu_available(const wick_webgpu_desc *desc, bool hardware, wick_e
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     scan *const s = scan_all(&heap, desc->library);
-    if (!s) return wk_fail_memory(err, sizeof *s, 0, "the list of adapters");
+    if (!s) return wk_fail_memory(err, sizeof *s, "the list of adapters");
     const int best = choose(s, desc);
     wick_status status = WICK_OK;
     if (best < 0) {

@@ -17,7 +17,7 @@ wick_status wk_gpu_buffer_make(wk_gpu *gpu, wk_gpu_usage usage, uint64_t size, w
     *out = NULL;
     if (gpu->is_lost) return wk_gpu_fail_lost(gpu, err);
     if (size > gpu->info.limits.buffer_bytes)
-        return wk_fail_memory(err, size, gpu->info.limits.buffer_bytes, "a buffer of the GPU");
+        return wk_fail_memory_of(err, size, gpu->info.limits.buffer_bytes, "a buffer of the GPU");
     if (size == 0 || size % 4 != 0)
         return wk_fail(err, WICK_ERR_VALUE, "a buffer of %" PRIu64 " bytes: no multiple of 4",
                        size);
@@ -35,7 +35,7 @@ wick_status wk_gpu_buffer_make(wk_gpu *gpu, wk_gpu_usage usage, uint64_t size, w
     buf->handle = gpu->library.f.DeviceCreateBuffer(gpu->device, &desc);
     wick_status status = wk_gpu_scope_end(gpu, "a buffer of the GPU", size, WICK_ERR_DEVICE, err);
     if (status == WICK_OK && !buf->handle)
-        status = wk_fail_memory(err, size, 0, "a buffer of the GPU");
+        status = wk_fail_memory(err, size, "a buffer of the GPU");
     if (status == WICK_OK)
         *out = buf;
     else

@@ -126,7 +126,7 @@ wick_status wk_gpu_scope_end(wk_gpu *gpu, const char *what, uint64_t bytes, wick
     if (!wk_gpu_scope_failed(gpu)) return WICK_OK;
     const wick_status status = wk_gpu_judge(gpu, gpu->scope.type, gpu->scope.message, wrong);
     if (status == WICK_ERR_DEVICE_LOST) return wk_gpu_fail_lost(gpu, err);
-    if (status == WICK_ERR_OUT_OF_MEMORY) return wk_fail_memory(err, bytes, 0, what);
+    if (status == WICK_ERR_OUT_OF_MEMORY) return wk_fail_memory(err, bytes, what);
     char text[400];
     wk_gpu_copy_text(wk_gpu_view(gpu->scope.message), text, sizeof text);
     return wk_fail(err, status, "%s: %s", what, text);

@@ -160,7 +160,7 @@ static wick_status submit_checked(wk_gpu *gpu, const wk_gpu_command *commands, s
                                   wick_error *err) {
     WGPUCommandBuffer *const buffers = wk_alloc_array(gpu->heap, n, sizeof *buffers);
     wick_status status =
-        buffers ? WICK_OK : wk_fail_memory(err, n * sizeof *buffers, 0, "command buffers");
+        buffers ? WICK_OK : wk_fail_memory(err, n * sizeof *buffers, "command buffers");
     for (size_t i = 0; i < n && status == WICK_OK; i++) {
         char what[80] = "a copy";
         if (commands[i].kind == WK_GPU_DISPATCH)

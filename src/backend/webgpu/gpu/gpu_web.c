@@ -68,7 +68,7 @@ static wick_status fail_lost(const wk_gpu *gpu, wick_error *err) {
 static void *object_make(wk_gpu *gpu, size_t bytes, wick_error *err) {
     object *const made = wk_alloc_zeroed(gpu->heap, bytes);
     if (!made) {
-        wk_fail_memory(err, bytes, 0, "an object of the GPU");
+        wk_fail_memory(err, bytes, "an object of the GPU");
         return NULL;
     }
     made->bytes = bytes;
@@ -115,7 +115,7 @@ wick_status wk_gpu_open_start(wk_heap *heap, const wick_webgpu_desc *desc, wk_gp
     if (!desc) desc = &defaults;
     *out = NULL;
     wk_gpu *const gpu = wk_alloc_zeroed(heap, sizeof *gpu);
-    if (!gpu) return wk_fail_memory(err, sizeof *gpu, 0, "a device");
+    if (!gpu) return wk_fail_memory(err, sizeof *gpu, "a device");
     gpu->heap = heap;
     gpu->max_binding_bytes = desc->max_binding_bytes;
     gpu->id =
@@ -196,7 +196,7 @@ wick_status wk_gpu_buffer_make(wk_gpu *gpu, wk_gpu_usage usage, uint64_t size, w
     *out = NULL;
     if (gpu->is_lost) return fail_lost(gpu, err);
     if (size > gpu->info.limits.buffer_bytes)
-        return wk_fail_memory(err, size, gpu->info.limits.buffer_bytes, "a buffer of the GPU");
+        return wk_fail_memory_of(err, size, gpu->info.limits.buffer_bytes, "a buffer of the GPU");
     if (size == 0 || size % 4 != 0)
         return wk_fail(err, WICK_ERR_VALUE, "a buffer of %" PRIu64 " bytes: no multiple of 4",
                        size);
@@ -207,7 +207,7 @@ wick_status wk_gpu_buffer_make(wk_gpu *gpu, wk_gpu_usage usage, uint64_t size, w
     buf->object.id = wk_host_gpu_buffer(gpu->id, (uint32_t)usage, (double)size);
     if (buf->object.id == 0) {
         object_release(gpu, &buf->object);
-        return wk_fail_memory(err, size, 0, "a buffer of the GPU");
+        return wk_fail_memory(err, size, "a buffer of the GPU");
     }
     *out = buf;
     return WICK_OK;
@@ -247,7 +247,7 @@ void wk_gpu_map_start(wk_gpu *gpu, wk_gpu_buffer *buf, uint64_t size) {
     if (buf->bytes)
         wk_host_gpu_map(gpu->id, buf->object.id, (uint32_t)size);
     else
-        (void)wk_fail_memory(&gpu->failure, size, 0, "what is read from the GPU");
+        (void)wk_fail_memory(&gpu->failure, size, "what is read from the GPU");
 }
 
 const void *wk_gpu_mapped(wk_gpu *gpu, wk_gpu_buffer *buf) {
@@ -386,7 +386,7 @@ wick_status wk_gpu_submit(wk_gpu *gpu, const wk_gpu_command *commands, size_t n,
         wk_free(gpu->heap, gpu->words, gpu->n_words * sizeof *gpu->words);
         gpu->n_words = 0;
         gpu->words = wk_alloc(gpu->heap, n_words * sizeof *gpu->words);
-        if (!gpu->words) return wk_fail_memory(err, n_words * sizeof *gpu->words, 0, "commands");
+        if (!gpu->words) return wk_fail_memory(err, n_words * sizeof *gpu->words, "commands");
         gpu->n_words = n_words;
     }
     for (size_t i = 0; i < n; i++) {
