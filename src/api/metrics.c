@@ -19,18 +19,22 @@ static void write_histogram(wk_strbuf *to, const char *name, const char *help,
     wk_strbuf_format(to, "# HELP %s %s\n# TYPE %s histogram\n", name, help, name);
     for (int i = 0; i < WK_N_BUCKETS; i++) {
         n += histogram->counts[i];
-        if (i < WK_N_BUCKETS - 1)
-            wk_strbuf_format(to, "%s_bucket{le=\"%g\"} %llu\n", name, bounds[i],
-                             (unsigned long long)n);
+        if (i == WK_N_BUCKETS - 1) break;
+        wk_strbuf_format(to, "%s_bucket{le=\"", name);
+        wk_strbuf_number(to, bounds[i], 6);
+        wk_strbuf_format(to, "\"} %llu\n", (unsigned long long)n);
     }
-    wk_strbuf_format(to, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.9g\n%s_count %llu\n", name,
-                     (unsigned long long)n, name, histogram->sum, name, (unsigned long long)n);
+    wk_strbuf_format(to, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum ", name, (unsigned long long)n, name);
+    wk_strbuf_number(to, histogram->sum, 9);
+    wk_strbuf_format(to, "\n%s_count %llu\n", name, (unsigned long long)n);
 }
 
 static void write_metric(wk_strbuf *to, const char *name, const char *type, const char *help,
                          double value) {
-    wk_strbuf_format(to, "# HELP llamacpp:%s %s\n# TYPE llamacpp:%s %s\nllamacpp:%s %.17g\n", name,
-                     help, name, type, name, value);
+    wk_strbuf_format(to, "# HELP llamacpp:%s %s\n# TYPE llamacpp:%s %s\nllamacpp:%s ", name, help,
+                     name, type, name);
+    wk_strbuf_number(to, value, 17);
+    wk_strbuf_text(to, "\n");
 }
 
 wick_status wk_answer_metrics(wick_exchange *x, wick_error *err) {

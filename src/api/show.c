@@ -40,6 +40,7 @@ static void write_sizes(wk_strbuf *to, const wk_gguf *gguf) {
     size_t unit = 0;
     for (; size >= 1000 && unit + 2 < sizeof units; unit++) size /= 1000;
     snprintf(text, sizeof text, "%.4g%c", size, units[unit]);
+    wk_use_point(text);
     wk_write_put(to, "parameter_size", text);
     wk_write_put_whole(to, "parameter_count", n_parameters);
 }
@@ -67,12 +68,12 @@ static void write_value(wk_strbuf *to, const wick_value *value) {
     switch (value->type) {
     case WICK_VALUE_STRING: wk_write_string(to, value->string); break;
     case WICK_VALUE_BOOL: wk_write_bool(to, value->u != 0); break;
-    case WICK_VALUE_F32:
-    case WICK_VALUE_F64: wk_write_number(to, value->f); break;
+    case WICK_VALUE_F32: wk_write_number(to, value->f); break;
+    case WICK_VALUE_F64: wk_write_double(to, value->f); break;
     case WICK_VALUE_I8:
     case WICK_VALUE_I16:
     case WICK_VALUE_I32:
-    case WICK_VALUE_I64: wk_write_number(to, (double)value->i); break;
+    case WICK_VALUE_I64: wk_write_integer(to, value->i); break;
     default: wk_write_whole(to, value->u);
     }
 }

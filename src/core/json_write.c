@@ -62,13 +62,22 @@ void wk_write_whole(wk_strbuf *to, uint64_t value) {
     wk_strbuf_format(to, "%" PRIu64, value);
 }
 
-void wk_write_number(wk_strbuf *to, double value) {
+void wk_write_integer(wk_strbuf *to, int64_t value) {
+    separate(to);
+    wk_strbuf_format(to, "%" PRId64, value);
+}
+
+static void put_number(wk_strbuf *to, double value, int digits) {
     separate(to);
     if (isfinite(value))
-        wk_strbuf_format(to, "%.9g", value);
+        wk_strbuf_number(to, value, digits);
     else
         wk_strbuf_text(to, "null");
 }
+
+void wk_write_number(wk_strbuf *to, double value) { put_number(to, value, 9); }
+
+void wk_write_double(wk_strbuf *to, double value) { put_number(to, value, 17); }
 
 void wk_write_raw(wk_strbuf *to, const char *json) {
     separate(to);
@@ -86,10 +95,12 @@ void wk_write_null(wk_strbuf *to) {
 }
 
 static void put_read_number(wk_strbuf *to, const wk_json *value) {
+    if (value->is_integer) {
+        wk_write_integer(to, value->integer);
+        return;
+    }
     separate(to);
-    if (value->is_integer)
-        wk_strbuf_format(to, "%" PRId64, value->integer);
-    else if (value->string.size > 0)
+    if (value->string.size > 0)
         wk_strbuf_append(to, value->string.text, value->string.size);
     else
         wk_strbuf_text(to, "null");

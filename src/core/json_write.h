@@ -12,8 +12,11 @@ void wk_write_key(wk_strbuf *to, const char *key);
 void wk_write_key_of(wk_strbuf *to, wk_str key);
 void wk_write_string(wk_strbuf *to, wk_str text);
 void wk_write_whole(wk_strbuf *to, uint64_t value);
-/* null for what JSON has no number for. */
+void wk_write_integer(wk_strbuf *to, int64_t value);
+/* null for what JSON has no number for. To 9 digits, which tell any two floats apart, and to 17,
+ * which tell doubles apart. */
 void wk_write_number(wk_strbuf *to, double value);
+void wk_write_double(wk_strbuf *to, double value);
 /* What is JSON already, or the beginning of it. */
 void wk_write_raw(wk_strbuf *to, const char *json);
 void wk_write_bool(wk_strbuf *to, bool value);

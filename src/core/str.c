@@ -2,6 +2,7 @@
 #include "core/str.h"
 
 #include <assert.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -150,4 +151,20 @@ void wk_strbuf_format(wk_strbuf *buf, const char *format, ...) {
     vsnprintf(buf->data + buf->size, (size_t)length + 1, format, arguments);
     va_end(arguments);
     buf->size += (size_t)length;
+}
+
+void wk_use_point(char *text) {
+    const char *const point = localeconv()->decimal_point;
+    const size_t size = strlen(point);
+    char *const at = size > 0 ? strstr(text, point) : NULL;
+    if (at == NULL || strcmp(point, ".") == 0) return;
+    *at = '.';
+    memmove(at + 1, at + size, strlen(at + size) + 1);
+}
+
+void wk_strbuf_number(wk_strbuf *buf, double value, int digits) {
+    char text[64];
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    wk_use_point(text);
+    wk_strbuf_text(buf, text);
 }

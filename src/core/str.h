@@ -48,4 +48,9 @@ void wk_strbuf_append(wk_strbuf *buf, const void *bytes, size_t size);
 void wk_strbuf_text(wk_strbuf *buf, const char *terminated);
 void wk_strbuf_format(wk_strbuf *buf, const char *format, ...) WK_PRINTF(2, 3);
 
+/* snprintf has the decimal point of the locale, which the program may have set: makes it ".". */
+void wk_use_point(char *text);
+/* By "%.*g", with "." in every locale. */
+void wk_strbuf_number(wk_strbuf *buf, double value, int digits);
+
 #endif

@@ -1,5 +1,7 @@
 /* Strings and the growing buffer. */
+#include "core/json_write.h"
 #include "core/str.h"
+#include "core/compiler.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +11,8 @@
 
 #include "checked_heap.h"
 
+#include <locale.h>
+#include <math.h>
 #include <string.h>
 
 static void test_equal(void **state) {
@@ -142,12 +146,59 @@ static void test_globs(void **state) {
                          cases[i].matches);
 }
 
+/* Linked with --wrap=localeconv. */
+static struct lconv locale;
+struct lconv *__wrap_localeconv(void);
+struct lconv *__wrap_localeconv(void) { return &locale; }
+
+/* Of locales that the test makes up. snprintf stays in C's, so that a digit as the point of one
+ * shows what looks for it. */
+static void test_decimal_point(void **state) {
+    (void)state;
+    static const struct {
+        const char *point, *from, *want;
+    } cases[] = {
+        {",", "-12,5e-07", "-12.5e-07"},
+        {",", "12", "12"},
+        {",", "", ""},
+        {"\xD9\xAB",
+         "1\xD9\xAB"
+         "5",
+         "1.5"},
+        {".", "1.5", "1.5"},
+        {"", "1.5", "1.5"},
+    };
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        char text[32], point[4];
+        strcpy(text, cases[i].from);
+        strcpy(point, cases[i].point);
+        locale.decimal_point = point;
+        wk_use_point(text);
+        assert_string_equal(text, cases[i].want);
+    }
+    locale.decimal_point = (char[]){"3"};
+    wk_strbuf to;
+    checked_heap checked;
+    checked_heap_init(&checked, UINT64_MAX);
+    wk_strbuf_init(&to, &checked.heap);
+    wk_strbuf_number(&to, 1.0 / 3, 2);
+    wk_strbuf_text(&to, ":");
+    wk_write_number(&to, 1.0 / 3);
+    wk_write_double(&to, 1.0 / 3);
+    wk_write_integer(&to, INT64_MIN);
+    wk_write_number(&to, HUGE_VAL);
+    wk_strbuf_append(&to, "", 1);
+    assert_string_equal(to.data, "0..3:0..33333333,0..3333333333333331,-9223372036854775808,null");
+    wk_strbuf_release(&to);
+    assert_true(checked_heap_is_clean(&checked));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal),          cmocka_unit_test(test_show),
         cmocka_unit_test(test_append),         cmocka_unit_test(test_reserve),
         cmocka_unit_test(test_failure_sticks), cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_globs),
+        cmocka_unit_test(test_globs),          cmocka_unit_test(test_decimal_point),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

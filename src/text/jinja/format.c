@@ -6,7 +6,6 @@
 #include "text/unicode/unicode_case.h"
 
 #include <inttypes.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,19 +26,9 @@ typedef struct format_spec {
 
 /* ---- Numbers ---- */
 
-/* The locale's decimal point made ".". */
-static void use_point(char *text) {
-    const char *const point = localeconv()->decimal_point;
-    const size_t size = strlen(point);
-    char *const at = size > 0 ? strstr(text, point) : NULL;
-    if (at == NULL || strcmp(point, ".") == 0) return;
-    *at = '.';
-    memmove(at + 1, at + size, strlen(at + size) + 1);
-}
-
 void wk_jfixed_text(double number, int precision, char *out, size_t size) {
     snprintf(out, size, "%.*f", precision, number);
-    use_point(out);
+    wk_use_point(out);
 }
 
 /* Digits of a float without its sign; type one of f F e E g G n %, or 0 for repr. */
@@ -58,7 +47,7 @@ static void float_digits(double number, const format_spec *spec, char *out) {
              : is_plain || spec->type == 'n' ? 'g'
                                              : spec->type);
     snprintf(out, NUMBER_SIZE, form, precision, size);
-    use_point(out);
+    wk_use_point(out);
     if (is_percent) strcat(out, "%");
     if (is_plain && strpbrk(out, ".en") == NULL) strcat(out, ".0");
 }
