@@ -48,7 +48,7 @@ wick_json_kind wick_json_kind_of(const wick_json *value) {
 }
 
 const wick_json *wick_json_get(const wick_json *object, const char *key) {
-    return wk_json_get(object, key);
+    return key != NULL ? wk_json_get(object, key) : NULL;
 }
 
 const wick_json *wick_json_first(const wick_json *list) {
@@ -72,16 +72,17 @@ const char *wick_json_key(const wick_json *member, size_t *size) {
 }
 
 bool wick_json_get_number(const wick_json *value, double *number) {
-    if (value == NULL || value->kind != WK_JSON_NUMBER) return false;
+    if (value == NULL || value->kind != WK_JSON_NUMBER || number == NULL) return false;
     *number = value->number;
     return true;
 }
 
 bool wick_json_get_whole(const wick_json *value, uint64_t *number) {
-    const bool is_whole =
-        value != NULL && value->kind == WK_JSON_NUMBER && value->is_integer && value->integer >= 0;
-    if (is_whole) *number = (uint64_t)value->integer;
-    return is_whole;
+    if (value == NULL || value->kind != WK_JSON_NUMBER || !value->is_integer ||
+        value->integer < 0 || number == NULL)
+        return false;
+    *number = (uint64_t)value->integer;
+    return true;
 }
 
 bool wick_json_is_true(const wick_json *value) {

@@ -13,11 +13,16 @@ typedef struct axis {
     int64_t count;         /* of windows */
 } axis;
 
-/* Two axes from the lists of a caller; NULL: of defaults. */
+/* Two axes from the lists of a caller, the last three of which may be NULL: defaults. */
 static bool make_axes(const char *op, const wick_tensor *x, const int64_t size[2],
                       const int64_t kernel[2], const int64_t *padding, const int64_t *stride,
                       const int64_t *dilation, axis axes[2]) {
     const int64_t most = INT64_C(1) << 31; /* products of two stay in range */
+    if (!size || !kernel) {
+        wk_device_fail(x->device, WICK_ERR_ARGUMENT, "%s: the size of the %s is NULL", op,
+                       kernel ? "image" : "windows");
+        return false;
+    }
     for (int i = 0; i < 2; i++) {
         axis *const a = &axes[i];
         *a = (axis){.size = size[i],

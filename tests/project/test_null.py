@@ -36,7 +36,7 @@ PROGRAM = r"""
 static wick_device *device;
 static wick_model *model;
 static wick_session *session;
-static wick_tensor *tensor;
+static wick_tensor *tensor, *of_rank[4]; /* tensor is one of them */
 static wick_file *file;
 static wick_tensor_file *tensors;
 static wick_embedder *embedder;
@@ -44,7 +44,7 @@ static wick_judging *judging;
 static wick_chat *chat;
 static wick_template *parsed;
 static wick_json_document *document;
-static const wick_json *json;
+static const wick_json *json, *jsons[2]; /* an object and a number */
 static const wick_tokenizer *tokenizer;
 static wick_error error;
 static _Alignas(64) unsigned char bytes[1 << 16]; /* any struct of the caller's, all zeros */
@@ -76,12 +76,24 @@ static int call(int i) {
     return FINE;
 }
 
+static int call_with_each(int i) {
+    int outcome = FINE;
+    for (int rank = 0; rank < 4 && outcome == FINE; rank++) {
+        tensor = of_rank[rank];
+        json = jsons[rank % 2];
+        outcome = call(i);
+    }
+    return outcome;
+}
+
 static const char *const names[] = {@NAMES@};
 enum { N_CALLS = sizeof names / sizeof *names };
 
 static int prepare(const char *path) {
     static const uint32_t ids[600] = {1, 2, 3};
     static const float values[4] = {1, 2, 3, 4};
+    const wick_shape shapes[] = {WICK_SHAPE(4), WICK_SHAPE(2, 2), WICK_SHAPE(1, 2, 2),
+                                 WICK_SHAPE(1, 1, 2, 2)};
     const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 1};
     const wick_session_desc small = {.context_length = 64};
     const wick_chat_desc plain = {.session = small, .chat_template = "x"};
@@ -92,13 +104,17 @@ static int prepare(const char *path) {
         wick_chat_open(model, &plain, &chat, &error) ||
         wick_embedder_open(model, NULL, &embedder, &error) ||
         wick_judge_start(model, NULL, ids, 600, NULL, &judging, &error) ||
-        wick_json_parse("{}", 2, &document, &error) ||
+        wick_json_parse("{\"a\":1}", 7, &document, &error) ||
         wick_template_parse("x", 1, &parsed, &error))
         return 0;
-    json = wick_json_root(document);
+    jsons[0] = wick_json_root(document);
+    jsons[1] = wick_json_get(jsons[0], "a");
     tokenizer = wick_model_tokenizer(model);
-    tensor = wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(4), values, sizeof values);
-    return tensor != NULL;
+    for (int i = 0; i < 4; i++) {
+        of_rank[i] = wick_tensor_from_data(device, WICK_F32, shapes[i], values, sizeof values);
+        if (of_rank[i] == NULL) return 0;
+    }
+    return jsons[1] != NULL;
 }
 
 /* A process makes all calls from `first` on and says which; one that ends it is the last. */
@@ -107,7 +123,7 @@ static void make_calls(int first, int out) {
         int said[2] = {i, -1};
         alarm(10);
         if (write(out, said, sizeof said) < 0) _exit(2);
-        said[1] = call(i);
+        said[1] = call_with_each(i);
         if (write(out, said, sizeof said) < 0) _exit(2);
     }
     _exit(0);
