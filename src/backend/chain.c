@@ -79,6 +79,7 @@ bool wk_chain_append(wk_chain *chain, const wk_op *op, const uint8_t *in) {
     if ((!wk_chain_takes(op->code) && !is_last) || chain->n_steps == WK_CHAIN_STEPS) return false;
     for (int i = 0; i < op->n_dst + op->n_src; i++)
         if (!wk_dtype_is_scalar(op->view[i].dtype)) return false;
+    if (op->code == WK_OP_UNARY && !wk_unary_is_of_f32(op)) return false;
     const unsigned fn = function_of(op);
     const int n = count_scalars(op->code, fn);
     if (chain->n_scalars + n > WK_CHAIN_SCALARS) return false;

@@ -6,6 +6,7 @@
 #include "quant/encode.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 static wick_status wrong(wick_error *err, wick_status status, const wk_op *op, const char *rule) {
@@ -559,7 +560,12 @@ static wick_status check_custom(const wk_op *op, wick_error *err) {
     return WICK_OK;
 }
 
-/* --- Functions of integers --- */
+/* --- Functions --- */
+
+bool wk_unary_is_of_f32(const wk_op *op) {
+    const float a = (float)op->p.unary.a;
+    return op->p.unary.fn != WK_UNARY_POW || (double)a == op->p.unary.a || floorf(a) != a;
+}
 
 bool wk_unary_takes(wk_unary_fn fn, wick_dtype dtype) {
     if (!is_integer(dtype)) return wk_dtype_is_float(dtype) && fn != WK_UNARY_NOT;

@@ -557,6 +557,9 @@ wick_status wk_chain_check(const wk_op *op, wick_error *err);
 /* Functions that are defined on these types. */
 bool wk_unary_takes(wk_unary_fn fn, wick_dtype dtype);
 bool wk_binary_takes(wk_binary_fn fn, wick_dtype dtype);
+/* Whether the function is the same with its parameters as float32: 1e-300 would become the power of
+ * 0, which is whole. */
+bool wk_unary_is_of_f32(const wk_op *op);
 /* On integer types as well. */
 bool wk_reduce_takes_integers(wk_reduce_fn fn);
 

@@ -35,3 +35,10 @@ double wk_scalar_load(wick_dtype dtype, const void *data, int64_t element) {
     default: LOAD(uint8_t); /* u8, bool */
     }
 }
+
+/* INT64_MAX becomes 2^63 as a double, which is already out of range. */
+int64_t wk_f64_to_i64(double value) {
+    if (value != value) return 0;
+    if (value <= (double)INT64_MIN) return INT64_MIN;
+    return value >= (double)INT64_MAX ? INT64_MAX : (int64_t)value;
+}

@@ -8,4 +8,7 @@
  * dtype must not be a block type. */
 double wk_scalar_load(wick_dtype dtype, const void *data, int64_t element);
 
+/* As a cast converts it: truncated and saturated; NaN is 0. */
+int64_t wk_f64_to_i64(double value);
+
 #endif

@@ -2,6 +2,7 @@
 #include "ops/operand.h"
 
 #include "core/dtype.h"
+#include "core/scalar.h"
 #include "core/shape.h"
 
 #include <string.h>
@@ -238,9 +239,6 @@ int64_t wk_integer_of(wick_dtype dtype, double value) {
     int64_t least, largest;
     integer_range(dtype, &least, &largest);
     if (dtype == WICK_BOOL) return value != 0;
-    if (value != value) return 0;
-    /* INT64_MAX becomes 2^63 as a double, which is already out of range. */
-    if (value <= (double)least) return least;
-    if (value >= (double)largest) return largest;
-    return (int64_t)value;
+    const int64_t whole = wk_f64_to_i64(value);
+    return whole < least ? least : whole > largest ? largest : whole;
 }

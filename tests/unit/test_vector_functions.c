@@ -89,6 +89,9 @@ static void test_unary_range(void **state) {
             check(&op, memory, fn != WK_UNARY_NOT);
         }
     }
+    op.p.unary.fn = WK_UNARY_POW;
+    op.p.unary.a = 1e-300; /* 0 as a float: no vectors */
+    check(&op, memory, false);
     for (int i = 0; i < 2; i++) x86_memory_free(&memory[i]);
 }
 

@@ -2,6 +2,7 @@
 #include "backend/cpu/ref/ref.h"
 
 #include "core/dtype.h"
+#include "core/scalar.h"
 
 #include <math.h>
 
@@ -94,12 +95,6 @@ static double apply_float(wk_unary_fn fn, double x, double a, double b) {
 
 /* --- Of integers, modulo 2^64: storing keeps the low bits, so that narrower ones wrap too --- */
 
-static int64_t truncated(double value) {
-    if (isnan(value)) return 0;
-    if (value <= -0x1p63) return INT64_MIN;
-    return value >= 0x1p63 ? INT64_MAX : (int64_t)value;
-}
-
 static int64_t negated(int64_t x) { return (int64_t)(0 - (uint64_t)x); }
 
 static int64_t apply_integer(wk_unary_fn fn, int64_t x, int64_t a, int64_t b) {
@@ -122,7 +117,7 @@ static void unary_row(const wk_params *p, const wk_row *y, const wk_row *x) {
     double real[WK_REF_CHUNK];
     int64_t integer[WK_REF_CHUNK];
     const bool is_float = wk_dtype_is_float(y->dtype);
-    const int64_t a = truncated(p->unary.a), b = truncated(p->unary.b);
+    const int64_t a = wk_f64_to_i64(p->unary.a), b = wk_f64_to_i64(p->unary.b);
     for (int64_t i = 0; i < y->n; i += WK_REF_CHUNK) {
         const int64_t n = least(WK_REF_CHUNK, y->n - i);
         if (is_float) {

@@ -138,14 +138,12 @@ static bool has_unary(wk_unary_fn fn) {
     }
 }
 
-/* Parameters that float32 cannot hold are left to the reference, and powers that are not whole but
- * look so. */
+/* Parameters that float32 cannot hold are left to the reference. */
 static bool accepts_unary(const wk_op *op) {
     const unary_parameters p = parameters_of(op);
     if (!accepts_floats(op) || !has_unary(op->p.unary.fn)) return false;
     if (op->p.unary.fn == WK_UNARY_CLAMP) return true;
-    if (op->p.unary.fn == WK_UNARY_POW && p.a_low != 0 && floorf(p.a) == p.a) return false;
-    return isfinite(p.a) && isfinite(p.b);
+    return isfinite(p.a) && isfinite(p.b) && wk_unary_is_of_f32(op);
 }
 
 /* --- Binary --- */

@@ -5,8 +5,7 @@
 #include "core/compiler.h"
 #include "core/dtype.h"
 #include "core/half.h"
-
-#include <math.h>
+#include "core/scalar.h"
 
 static bool is_narrow(const wk_op *op) {
     for (int i = 0; i < op->n_dst + op->n_src; i++)
@@ -16,16 +15,10 @@ static bool is_narrow(const wk_op *op) {
 
 /* --- Unary --- */
 
-static int64_t truncated(double value) {
-    if (isnan(value)) return 0;
-    if (value <= -0x1p63) return INT64_MIN;
-    return value >= 0x1p63 ? INT64_MAX : (int64_t)value;
-}
-
 void wk_unary_scalars(wick_dtype dtype, const double scalars[2], uint32_t out[2]) {
     for (int i = 0; i < 2; i++)
         out[i] = wk_dtype_is_float(dtype) ? wk_f32_bits((float)scalars[i])
-                                          : (uint32_t)truncated(scalars[i]);
+                                          : (uint32_t)wk_f64_to_i64(scalars[i]);
 }
 
 /* Texts beyond are long: engines for models alone leave them out. */
@@ -34,7 +27,8 @@ static bool is_of_models(wk_unary_fn fn) {
 }
 
 static bool accepts_unary(const wk_op *op) {
-    return (WK_OF_TENSORS(true ||) is_of_models(op->p.unary.fn)) && is_narrow(op);
+    return (WK_OF_TENSORS(true ||) is_of_models(op->p.unary.fn)) && is_narrow(op) &&
+           wk_unary_is_of_f32(op);
 }
 
 static int32_t function_of(const wk_program *program) {
