@@ -112,18 +112,12 @@ static bool answer_list(const service *s, cli_call *call) {
     return true;
 }
 
-/* The one that the query names: "model=NAME", which is decoded already. False: it names none. */
+/* The one that the query names: "model=NAME". False: it names none. */
 static bool find_in_query(const service *s, const cli_call *call, cli_served_model **found) {
-    static const char key[] = "model=";
-    const char *at = cli_call_query(call);
-    while (at != NULL && strncmp(at, key, sizeof key - 1) != 0) {
-        at = strchr(at, '&');
-        at += at != NULL;
-    }
+    const char *const name = cli_call_argument(call, "model");
     *found = NULL;
-    if (at == NULL) return false;
-    at += sizeof key - 1;
-    *found = cli_models_pick(s->models, (wick_string){at, strcspn(at, "&")});
+    if (name == NULL) return false;
+    *found = cli_models_pick(s->models, (wick_string){name, strlen(name)});
     return true;
 }
 

@@ -46,6 +46,8 @@ const char *cli_call_method(const cli_call *call);
 const char *cli_call_path(const cli_call *call);
 /* What follows "?" in the request's target; NULL: nothing. */
 const char *cli_call_query(const cli_call *call);
+/* The value of one of its keys, decoded; NULL: it has none. For a call that is not answered yet. */
+const char *cli_call_argument(const cli_call *call, const char *key);
 const char *cli_call_body(const cli_call *call, size_t *size);
 
 /* Once, before anything is written. is_stream: more comes later; else all of the answer is written

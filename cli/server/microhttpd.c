@@ -100,18 +100,32 @@ static uint64_t nanoseconds(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* The query again, of its parts. */
+/* Appends text, whose escapes are undone, as a query has it. */
+static char *append_escaped(char *to, const char *text) {
+    for (; *text != '\0'; text++) {
+        if (strchr("%&=+#", *text) != NULL)
+            to += sprintf(to, "%%%02X", (unsigned char)*text);
+        else
+            *to++ = *text;
+    }
+    return to;
+}
+
+/* Rebuilds the query from its parts. */
 static enum MHD_Result add_argument(void *given, enum MHD_ValueKind kind, const char *key,
                                     const char *value) {
     cli_call *const call = given;
     (void)kind;
+    if (value == NULL) value = "";
     const size_t had = call->query != NULL ? strlen(call->query) : 0;
-    const size_t size = had + strlen(key) + (value != NULL ? strlen(value) : 0) + 3;
-    char *const made = malloc(size);
+    char *const made = realloc(call->query, had + 3 * (strlen(key) + strlen(value)) + 3);
     if (made == NULL) return MHD_NO;
-    snprintf(made, size, "%s%s%s%s%s", had > 0 ? call->query : "", had > 0 ? "&" : "", key,
-             value != NULL ? "=" : "", value != NULL ? value : "");
-    free(call->query);
+    char *at = made + had;
+    if (had > 0) *at++ = '&';
+    at = append_escaped(at, key);
+    *at++ = '=';
+    at = append_escaped(at, value);
+    *at = '\0';
     call->query = made;
     return MHD_YES;
 }
@@ -236,6 +250,10 @@ const char *cli_call_method(const cli_call *call) { return call->method; }
 const char *cli_call_path(const cli_call *call) { return call->path; }
 
 const char *cli_call_query(const cli_call *call) { return call->query; }
+
+const char *cli_call_argument(const cli_call *call, const char *key) {
+    return mhd.lookup_connection_value(call->connection, MHD_GET_ARGUMENT_KIND, key);
+}
 
 const char *cli_call_body(const cli_call *call, size_t *size) {
     *size = call->body.size;

@@ -37,6 +37,11 @@ const char *cli_call_query(const cli_call *call) {
     return NULL;
 }
 
+const char *cli_call_argument(const cli_call *call, const char *key) {
+    (void)call, (void)key;
+    return NULL;
+}
+
 const char *cli_call_body(const cli_call *call, size_t *size) {
     (void)call;
     *size = 0;

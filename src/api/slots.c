@@ -116,9 +116,15 @@ wick_status wk_answer_slots(wick_exchange *x, wick_error *err) {
 /* ---- Saved ones ---- */
 
 static bool has_action(const wick_exchange *x, const char *action) {
-    const char *const at = x->query ? strstr(x->query, "action=") : NULL;
-    const size_t n = strlen(action);
-    return at && strncmp(at + 7, action, n) == 0 && (at[7 + n] == '\0' || at[7 + n] == '&');
+    static const char key[] = "action=";
+    const char *at = x->query;
+    while (at && strncmp(at, key, sizeof key - 1) != 0) {
+        at = strchr(at, '&');
+        at += at != NULL;
+    }
+    if (!at) return false;
+    at += sizeof key - 1;
+    return wk_str_is((wk_str){at, strcspn(at, "&")}, action);
 }
 
 /* A file in the folder: a name of letters, digits and - _ . that does not begin with a point. */
@@ -147,21 +153,34 @@ static wick_status read_path(wick_exchange *x, const char **path, const char **n
     return WICK_OK;
 }
 
-static wick_status save(const wk_slot *slot, const char *path, wick_error *err) {
+/* A failure of a file: with its name alone, as the folder is none of the client's business. */
+static wick_status fail_with_file(wick_exchange *x, wick_status status, const wick_error *reason,
+                                  wick_error *err) {
+    const size_t folder = strlen(x->api->slot_folder) + 1;
+    const char *const at = strstr(reason->message, x->api->slot_folder);
+    const char *const rest = at ? at + folder : reason->message;
+    const int before = at ? (int)(at - reason->message) : 0;
+    return wk_fail(err, status, "%.*s%s", before, reason->message, rest);
+}
+
+static wick_status save(wick_exchange *x, const wk_slot *slot, const char *path, wick_error *err) {
+    wick_error own = {.status = WICK_OK};
     if (!slot->kept) return wk_fail(err, WICK_ERR_VALUE, "this slot has no text");
-    return wick_session_save(slot->kept, path, err);
+    const wick_status status = wick_session_save(slot->kept, path, &own);
+    if (status == WICK_OK) return WICK_OK;
+    const bool is_lost = status == WICK_ERR_NOT_FOUND; /* the folder, which was there */
+    return fail_with_file(x, is_lost ? WICK_ERR_IO : status, &own, err);
 }
 
 static wick_status restore(wick_exchange *x, wk_slot *slot, const char *path, wick_error *err) {
     wick_session *made;
+    wick_error own = {.status = WICK_OK};
     WK_TRY(wick_session_open(x->api->model, &x->api->session, &made, err));
-    wick_error own = {.status = WICK_OK}; /* which names the whole path */
     const wick_status status = wick_session_load(made, path, &own);
     wick_session_close(status == WICK_OK ? slot->kept : made);
     if (status == WICK_OK) slot->kept = made;
-    if (status == WICK_ERR_IO || status == WICK_ERR_NOT_FOUND)
-        return wk_fail(err, WICK_ERR_VALUE, "there is no such file");
-    return status == WICK_OK ? WICK_OK : wk_pass_on(err, status, &own);
+    if (status == WICK_ERR_NOT_FOUND) return wk_fail(err, WICK_ERR_VALUE, "there is no such file");
+    return status == WICK_OK ? WICK_OK : fail_with_file(x, status, &own, err);
 }
 
 static void write_done(wick_exchange *x, uint32_t id, const char *key, const char *name) {
@@ -207,7 +226,7 @@ wick_status wk_answer_slot_action(wick_exchange *x, wick_error *err) {
     if (slot->choice) return wk_fail(err, WICK_ERR_STATE, "this slot is generating a text");
     if (erases) return erase(x, id);
     WK_TRY(read_path(x, &path, &name, err));
-    WK_TRY(saves ? save(slot, path, err) : restore(x, slot, path, err));
+    WK_TRY(saves ? save(x, slot, path, err) : restore(x, slot, path, err));
     write_done(x, id, saves ? "n_saved" : "n_restored", name);
     return WICK_OK;
 }

@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -618,6 +619,7 @@ def test_models_on_demand():
             wait_until(lambda: state("one") == "loaded")
             server.get(CHAT, {**USER, "model": "one"})
             equal(server.get("/props?model=one")["model_alias"], "one")
+            equal(server.get("/props?a%26b=%25&model=%6Fne")["model_alias"], "one")
             equal(len(server.get("/slots?model=one")), 4)
             assert b"tokens_predicted_total 16" in server.get("/metrics?x=1&model=one")
             for path in ("/props", "/slots", "/metrics"):
@@ -781,7 +783,19 @@ def test_slots_are_saved():
             server.refuses(400, "filename", path="/slots/0?action=save", body={"filename": name})
         server.refuses(400, "no such file", path="/slots/0?action=restore", body={"filename": "b"})
         server.refuses(404, "slot", path="/slots/9?action=erase", body={})
-        server.refuses(400, "action", path="/slots/0", body={})
+        for query in ("", "?xaction=erase", "?action=erase%26x", "?action=erased"):
+            server.refuses(400, "action", path="/slots/0" + query, body={})
+        assert server.get("/slots/0?x=action=&action=erase", "")["n_erased"] > 8
+        server.get("/completion", {**body, "id_slot": 0})
+        os.mkdir(os.path.join(folder, "taken"))
+        for action in ("save", "restore"):  # the folder's own path is not told
+            status, _, content = server.ask(f"/slots/0?action={action}", {"filename": "taken"})
+            message = content["error"]["message"]
+            assert status == 500 and "'taken'" in message and folder not in message, content
+        shutil.rmtree(folder)
+        status, _, content = server.ask("/slots/0?action=save", {"filename": "one.bin"})
+        assert status == 500 and folder not in content["error"]["message"], content
+        os.mkdir(folder)
     with Server() as server:
         server.refuses(501, "--slot-save-path", path="/slots/0?action=erase", body={})
 
