@@ -115,7 +115,9 @@ static void store(void *user, const void *key, size_t key_size, const void *valu
     }
     FILE *const file = descriptor >= 0 ? fdopen(descriptor, "wb") : NULL;
     if (file == NULL) {
-        if (descriptor >= 0) close(descriptor);
+        if (descriptor < 0) return;
+        close(descriptor);
+        (void)unlink(temporary.text);
         return;
     }
     const entry_path path = path_of(cache, key, key_size);

@@ -261,13 +261,15 @@ typedef struct list {
     size_t n;
 } list;
 
-static bool read_list(const char *given, list *made) {
+static int read_list(const char *option, const char *given, list *made) {
     *made = (list){.text = strdup(given != NULL ? given : "")};
-    if (made->text == NULL) return false;
-    for (char *item = strtok(made->text, ","); item != NULL && made->n < CLI_MAX_TEXTS;
-         item = strtok(NULL, ","))
+    if (made->text == NULL) return cli_error("out of memory");
+    for (char *item = strtok(made->text, ","); item != NULL; item = strtok(NULL, ",")) {
+        if (made->n == CLI_MAX_TEXTS)
+            return cli_usage_error(&cli_serve, "%s has more than %d items", option, CLI_MAX_TEXTS);
         made->items[made->n++] = item;
-    return true;
+    }
+    return CLI_OK;
 }
 
 /* Adapters that requests choose; those of the command line are on from the start. */
@@ -329,8 +331,9 @@ static int read_parts(const serve_options *o, parts *p) {
         code = cli_read_file(o->private_key, &p->private_key);
     if (code == CLI_OK) code = read_keys(o, &p->key_file, &p->keys, &p->n_keys);
     if (code != CLI_OK) return code;
-    if (!read_list(o->alias, &p->names) || !read_list(o->tags, &p->tags))
-        return cli_error("out of memory");
+    code = read_list("--alias", o->alias, &p->names);
+    if (code == CLI_OK) code = read_list("--tags", o->tags, &p->tags);
+    if (code != CLI_OK) return code;
     p->loras = cli_read_loras(&o->engine.adapters);
     return p->loras != NULL ? CLI_OK : CLI_FAILURE;
 }

@@ -253,7 +253,6 @@ bool cli_models_unload(const cli_served_models *models, cli_served_model *model)
 
 /* Clients learn that it failed, the server's owner learns why: the sentence has a path. */
 static void report(cli_served_model *model) {
-    if (model->api != NULL || model->loading != NULL) return;
     cli_warn("'%s' is not loaded: %s", model->name, model->error.message);
     snprintf(model->error.message, sizeof model->error.message, "the model cannot be loaded");
 }
@@ -266,7 +265,7 @@ void cli_models_want(cli_served_models *models, cli_served_model *model) {
     if (wick_source_files(&path, 1, &source, &model->error) == WICK_OK)
         (void)wick_model_open_start(models->device, source, &models->model, &model->loading,
                                     &model->error);
-    report(model);
+    if (model->loading == NULL) report(model);
 }
 
 /* The one that was used the longest ago, of those that no client waits for. */

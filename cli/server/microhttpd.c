@@ -138,6 +138,7 @@ static void set_target(cli_call *call, const char *target) {
         at = strchr(at, ':') + 3;
         const size_t size = strcspn(at, "/");
         call->host = strndup(at, size);
+        if (call->host == NULL) return; /* without a path, which is an answer */
         at += size;
     }
     call->path = strdup(at[0] != '\0' ? at : "/");

@@ -89,13 +89,13 @@ wick_status wick_exchange_open(wick_api *api, const wick_request *request, wick_
     x->type = "application/json";
     wk_arena_init(&x->arena, x->heap, 4096);
     const char *const path = copy_text(&x->arena, request->path);
-    if (!path) {
+    x->query = request->query ? copy_text(&x->arena, request->query) : NULL;
+    if (!path || (request->query && !x->query)) {
         wk_arena_release(&x->arena);
         wk_free(api->heap, x, sizeof *x);
         return wk_fail_memory(error, strlen(request->path), "a request");
     }
     x->path = wk_str_of(path);
-    x->query = request->query ? copy_text(&x->arena, request->query) : NULL;
     wk_strbuf_init(&x->out, x->heap);
     wk_strbuf_init(&x->part, x->heap);
     x->opened_ns = wk_clock_ns();

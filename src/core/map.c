@@ -111,7 +111,7 @@ static wk_map64_slot *find_key(wk_map64_slot *slots, size_t capacity, uint64_t k
     }
 }
 
-wick_status wk_map64_reserve(wk_map64 *map, size_t count) {
+static wick_status reserve_keys(wk_map64 *map, size_t count) {
     if (count <= map->capacity - map->capacity / 4) return WICK_OK;
     const size_t capacity = capacity_for(count);
     wk_map64_slot *const slots = wk_alloc_array(map->heap, capacity, sizeof *slots);
@@ -127,7 +127,7 @@ wick_status wk_map64_reserve(wk_map64 *map, size_t count) {
 }
 
 wick_status wk_map64_put(wk_map64 *map, uint64_t key, uint32_t value) {
-    const wick_status status = wk_map64_reserve(map, map->count + 1);
+    const wick_status status = reserve_keys(map, map->count + 1);
     if (status != WICK_OK) return status;
     wk_map64_slot *const slot = find_key(map->slots, map->capacity, key);
     if (!slot->is_used) map->count++;

@@ -33,7 +33,6 @@ typedef struct wk_map64 {
 
 void wk_map64_init(wk_map64 *map, wk_heap *heap);
 void wk_map64_release(wk_map64 *map);
-wick_status wk_map64_reserve(wk_map64 *map, size_t count);
 wick_status wk_map64_put(wk_map64 *map, uint64_t key, uint32_t value);
 bool wk_map64_get(const wk_map64 *map, uint64_t key, uint32_t *value);
 

@@ -52,7 +52,8 @@ static wk_expr *plain_part(wk_rules *rules, const wk_expr *set) {
     return n > 0 ? wk_expr_class(rules, ranges, n, false) : NULL;
 }
 
-wk_expr *wk_json_class(wk_rules *rules, const wk_code_range *ranges, size_t n, bool is_negated) {
+/* One character of the ranges. What JSON cannot hold as it is, is escaped; nothing else is. */
+static wk_expr *class_of(wk_rules *rules, const wk_code_range *ranges, size_t n, bool is_negated) {
     const wk_expr *const set = wk_expr_class(rules, ranges, n, is_negated);
     wk_expr *const choice = wk_expr_list(rules, WK_EXPR_CHOICE);
     if (!set) return NULL;
@@ -247,7 +248,7 @@ static wick_status read_class(reader *r, wk_expr **out) {
             return fail_format(r, "the range ends before it begins");
         if (!is_set) WK_TRY(add_ranges(r, &range, 1));
     }
-    *out = wk_json_class(r->rules, r->ranges, r->n_ranges, is_negated);
+    *out = class_of(r->rules, r->ranges, r->n_ranges, is_negated);
     return WICK_OK;
 }
 
@@ -275,7 +276,7 @@ static wick_status read_atom(reader *r, wk_expr **out) {
     if (wk_accept(&r->in, "(")) return read_group(r, out);
     if (wk_accept(&r->in, "[")) return read_class(r, out);
     if (wk_accept(&r->in, ".")) {
-        *out = wk_json_class(r->rules, ends, WK_COUNT(ends), true);
+        *out = class_of(r->rules, ends, WK_COUNT(ends), true);
         return WICK_OK;
     }
     if (strchr("^$", wk_peek(&r->in))) return fail_unsupported(r, "an anchor here is");
@@ -283,7 +284,7 @@ static wick_status read_atom(reader *r, wk_expr **out) {
     r->n_ranges = 0;
     WK_TRY(read_set(r, false, &is_set, &code));
     if (!is_set) WK_TRY(add_ranges(r, &(wk_code_range){code, code}, 1));
-    *out = wk_json_class(r->rules, r->ranges, r->n_ranges, false);
+    *out = class_of(r->rules, r->ranges, r->n_ranges, false);
     return WICK_OK;
 }
 

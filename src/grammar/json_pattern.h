@@ -5,8 +5,6 @@
 #include "core/status.h"
 #include "grammar/expr.h"
 
-/* One character of the ranges. What JSON cannot hold as it is, is escaped; nothing else is. */
-wk_expr *wk_json_class(wk_rules *rules, const wk_code_range *ranges, size_t n, bool is_negated);
 /* Any character, escaped or not. */
 wk_expr *wk_json_character(wk_rules *rules);
 /* The text between quotation marks, escaped only where it has to be. */

@@ -91,13 +91,8 @@ void wk_loading_free(wick_model_loading *loading);
 void wk_info_fill(wick_model *model);
 void wk_info_note_slow_type(wick_model *model, const wick_device *device, wick_dtype dtype);
 
-/* vocabulary.c: the tokenizer that the metadata describes, with its arrays: gguf must outlive it.
- */
-wick_status wk_tokenizer_from_gguf(wk_heap *heap, const wk_gguf *gguf, wick_tokenizer **out,
-                                   wick_error *err);
-
-/* The same for a model, which has n_vocab rows of embeddings: the vocabulary must have as many
- * tokens. */
+/* vocabulary.c: the tokenizer that the metadata of a model describes, with its arrays: gguf must
+ * outlive it. The model has n_vocab rows of embeddings: the vocabulary must have as many tokens. */
 wick_status wk_tokenizer_of_model(wk_heap *heap, const wk_gguf *gguf, uint32_t n_vocab,
                                   wick_tokenizer **out, wick_error *err);
 

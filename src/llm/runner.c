@@ -112,7 +112,8 @@ bool wk_runner_is_stale(const wk_runner *runner) {
     return false;
 }
 
-wick_status wk_runner_renew(wk_runner *runner) {
+/* Brings back what was lost with a device, the cache empty. */
+static wick_status renew(wk_runner *runner) {
     wk_runner_forget(runner);
     for (uint32_t i = 0; i < runner->n_stages; i++)
         if (wk_stage_is_stale(runner->stages[i])) WK_TRY(wk_stage_renew(runner->stages[i]));
@@ -386,7 +387,7 @@ static void refuse_batch(wk_runner *runner, wick_status status) {
 static wick_status restore(wk_runner *runner) {
     WK_TRY(wk_model_restore(runner->model));
     if (!wk_runner_is_stale(runner)) return WICK_OK;
-    const wick_status status = wk_runner_renew(runner);
+    const wick_status status = renew(runner);
     if (!wk_runner_is_loss(runner, status)) return status;
     *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
     return WICK_PENDING;

@@ -131,8 +131,6 @@ void wk_runner_free(wk_runner *runner);
 /* Numbers in a row of outputs. */
 size_t wk_runner_row_length(const wk_runner *runner);
 bool wk_runner_is_stale(const wk_runner *runner);
-/* Brings back what was lost with a device, the cache empty. */
-wick_status wk_runner_renew(wk_runner *runner);
 
 /* The failure is the sequence's. */
 void wk_sequence_fail(wk_sequence *sequence, wick_status status, const wick_error *why);

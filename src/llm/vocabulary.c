@@ -102,8 +102,9 @@ static wick_status read_tokens(const reading *from, wk_vocab_desc *desc) {
     return WICK_OK;
 }
 
-wick_status wk_tokenizer_from_gguf(wk_heap *heap, const wk_gguf *gguf, wick_tokenizer **out,
-                                   wick_error *err) {
+/* The tokenizer that the metadata describes, with its arrays: gguf must outlive it. */
+static wick_status tokenizer_of(wk_heap *heap, const wk_gguf *gguf, wick_tokenizer **out,
+                                wick_error *err) {
     *out = NULL;
     const reading from = {.gguf = gguf, .err = err};
     wk_vocab_desc desc = {.n_tokens = 0};
@@ -131,7 +132,7 @@ wick_status wk_tokenizer_from_gguf(wk_heap *heap, const wk_gguf *gguf, wick_toke
 
 wick_status wk_tokenizer_of_model(wk_heap *heap, const wk_gguf *gguf, uint32_t n_vocab,
                                   wick_tokenizer **out, wick_error *err) {
-    WK_TRY(wk_tokenizer_from_gguf(heap, gguf, out, err));
+    WK_TRY(tokenizer_of(heap, gguf, out, err));
     const uint32_t n_tokens = wick_tokenizer_size(*out);
     if (n_tokens == n_vocab) return WICK_OK;
     wk_tokenizer_free(heap, *out);
@@ -160,7 +161,7 @@ wick_status wick_tokenizer_open(const wick_file *file, wick_tokenizer **tokenize
     wk_heap *const own = wk_alloc(&heap, sizeof *own);
     if (own == NULL) return wk_fail_memory(error, sizeof *own, "a tokenizer");
     *own = heap;
-    const wick_status status = wk_tokenizer_from_gguf(own, wk_file_gguf(file), tokenizer, error);
+    const wick_status status = tokenizer_of(own, wk_file_gguf(file), tokenizer, error);
     if (status != WICK_OK) free_heap(own);
     return status;
 }

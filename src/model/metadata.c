@@ -167,14 +167,10 @@ wick_status wk_metadata_bool(const wk_metadata *meta, const char *suffix, bool f
     return WICK_OK;
 }
 
-bool wk_metadata_has_tensor(const wk_metadata *meta, const char *name) {
-    return wk_gguf_find_tensor(meta->gguf, name) != NULL;
-}
-
 bool wk_metadata_layer_has(const wk_metadata *meta, uint32_t layer, const char *name) {
     char full[64];
     snprintf(full, sizeof full, "blk.%" PRIu32 ".%s", layer, name);
-    return wk_metadata_has_tensor(meta, full);
+    return wk_gguf_find_tensor(meta->gguf, full) != NULL;
 }
 
 static wick_status text_of(const wick_value *value, wk_str *out, wick_error *err) {

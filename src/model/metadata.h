@@ -46,7 +46,6 @@ wick_status wk_metadata_bool_of_layer(const wk_metadata *meta, const char *suffi
 wick_status wk_metadata_bool(const wk_metadata *meta, const char *suffix, bool fallback, bool *out);
 /* Whether the file has the tensor, "blk.N." in front of name. */
 bool wk_metadata_layer_has(const wk_metadata *meta, uint32_t layer, const char *name);
-bool wk_metadata_has_tensor(const wk_metadata *meta, const char *name);
 /* The text at suffix; empty when the key is missing. */
 wick_status wk_metadata_string(const wk_metadata *meta, const char *suffix, wk_str *out);
 /* Without the architecture in front. WICK_ERR_FORMAT when missing and required. */

@@ -3,6 +3,7 @@
 
 #include "sample/filters.h"
 #include "sample/penalties.h"
+#include "sample/scores.h"
 
 #include <assert.h>
 #include <math.h>
@@ -102,12 +103,9 @@ uint64_t wk_sampler_reach(const wk_sampler *sampler) {
     return n_lowered + (draws ? desc->top_k : 1);
 }
 
-/* NaN and +infinity are never chosen. */
-static float choosable(float logit) { return logit < INFINITY ? logit : -INFINITY; }
-
 static void change_logits(wk_sampler *s, const float *logits, const uint32_t *tokens,
                           size_t n_tokens) {
-    for (size_t i = 0; i < s->n_vocab; i++) s->logits[i] = choosable(logits[i]);
+    for (size_t i = 0; i < s->n_vocab; i++) s->logits[i] = wk_logit_of(logits[i]);
     for (size_t i = 0; i < s->n_biases; i++) {
         assert(s->biases[i].id < s->n_vocab); /* wk_sampler_check has seen to it */
         const wick_logit_bias bias = s->biases[i];
@@ -133,9 +131,9 @@ static size_t find_best(const float *logits, size_t n) {
     for (size_t i = 0, end; i < n; i = end) {
         int is_larger = 0;
         end = n - i < PIECE ? n : i + PIECE;
-        for (size_t k = i; k < end; k++) is_larger |= choosable(logits[k]) > most;
+        for (size_t k = i; k < end; k++) is_larger |= wk_logit_of(logits[k]) > most;
         for (size_t k = i; is_larger && k < end; k++) {
-            if (!(choosable(logits[k]) > most)) continue;
+            if (!(wk_logit_of(logits[k]) > most)) continue;
             most = logits[k];
             best = k;
         }
@@ -203,7 +201,7 @@ wick_status wk_sampler_choose(wk_sampler *sampler, const float *logits, const ui
     if (scores == s->logits) change_logits(s, logits, tokens, n_tokens);
     if (s->matcher) WK_TRY(wk_matcher_apply(s->matcher, s->logits, err));
     const size_t best_id = find_best(scores, s->n_vocab);
-    const float best = choosable(scores[best_id]);
+    const float best = wk_logit_of(scores[best_id]);
     if (!(best > -INFINITY)) return end_or_fail(s, logits, chosen, err);
     *chosen = s->desc.temperature > 0 ? draw_filtered(s, best) : (uint32_t)best_id;
     return s->matcher ? wk_matcher_accept(s->matcher, *chosen, err) : WICK_OK;

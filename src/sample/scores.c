@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static double number(float logit) { return logit < INFINITY ? (double)logit : -INFINITY; }
+static double number(float logit) { return (double)wk_logit_of(logit); }
 
 size_t wk_largest(const float *logits, size_t n) {
     size_t best = 0;

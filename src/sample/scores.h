@@ -3,11 +3,14 @@
 #ifndef WK_SAMPLE_SCORES_H
 #define WK_SAMPLE_SCORES_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* log(sum(exp(logits))), [n]: a logit less it is the logarithm of a probability. NaN and +infinity
- * count as probability 0. */
+/* NaN and +infinity count as probability 0. */
+static inline float wk_logit_of(float logit) { return logit < INFINITY ? logit : -INFINITY; }
+
+/* log(sum(exp(logits))), [n]: a logit less it is the logarithm of a probability. */
 double wk_log_sum_exp(const float *logits, size_t n);
 
 /* Kullback-Leibler divergence KL(p || q) in nats of the distributions that two rows [n] of logits

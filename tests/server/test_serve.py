@@ -953,6 +953,9 @@ def test_options_that_make_no_sense():
         fails(2, "--template and --chat-template exclude each other",
               arguments=["serve", MODEL, "--template", template, "--chat-template", "chatml"])
     fails(1, "is not a reranker", arguments=["serve", MODEL, "--rerank", "--port", 0])
+    for option in ("--alias", "--tags"):
+        fails(2, f"{option} has more than 64 items",
+              arguments=["serve", MODEL, option, ",".join(["x"] * 65)])
     for more in ([MODEL], ["--alias", "x"]):
         fails(2, "several models take no MODEL.gguf",
               arguments=["serve", "--models", DATA, "--port", 0, *more])

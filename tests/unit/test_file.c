@@ -208,11 +208,25 @@ static void test_write_is_whole(void **state) {
     assert_int_equal(wk_file_write(writer, "unwanted", 8, NULL), WICK_OK);
     assert_int_equal(wk_file_write_finish(heap, writer, false, NULL), WICK_OK);
     check_contents(f, "new contents");
-    struct stat status;
+}
+
+/* A new file has what the mask leaves, one that replaces another has its permissions. */
+static void test_permissions(void **state) {
+    fixture *const f = *state;
+    wk_heap *const heap = &f->checked.heap;
     const mode_t mask = umask(0);
     umask(mask);
-    assert_int_equal(stat(f->path, &status), 0);
-    assert_int_equal(status.st_mode & 0777, 0666 & ~mask);
+    const mode_t modes[] = {0666 & ~mask, 0600, 0640, 0755};
+    for (size_t i = 0; i < WK_COUNT(modes); i++) {
+        wk_file_writer *writer;
+        struct stat status;
+        if (i > 0) assert_int_equal(chmod(f->path, modes[i]), 0);
+        assert_int_equal(wk_file_write_start(heap, f->path, &writer, NULL), WICK_OK);
+        assert_int_equal(wk_file_write(writer, "new", 3, NULL), WICK_OK);
+        assert_int_equal(wk_file_write_finish(heap, writer, true, NULL), WICK_OK);
+        assert_int_equal(stat(f->path, &status), 0);
+        assert_int_equal(status.st_mode & 0777, modes[i]);
+    }
 }
 
 /* A name that leads to contents that are not on the disk yet would lead to nothing after a power
@@ -476,6 +490,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_map, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_empty_map, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_write_is_whole, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_permissions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_flush_before_rename, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_write_failures, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_killed_writers, set_up, tear_down),

@@ -165,7 +165,11 @@ static void owned_by_the_caller(void **state) {
     wick_release(wick_dropout(x, 0.5, true));
     wick_release(wick_dropout(x, 0.5, false));
     wick_tensor *const all[] = {ids, places, c, h, w, x};
-    for (size_t i = 0; i < WK_COUNT(all); i++) wick_release(all[i]);
+    for (size_t i = 0; i < WK_COUNT(all); i++) {
+        assert_non_null(all[i]);
+        wick_release(all[i]);
+    }
+    assert_int_equal(wick_device_error(device, NULL), WICK_OK);
 }
 
 /* A tensor without elements may have any extents: work does not grow with them. */

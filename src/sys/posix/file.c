@@ -25,14 +25,18 @@ struct wk_file {
     char path[];
 };
 
-wick_status wk_fail_errno(wick_error *err, int error, const char *verb, const char *path) {
+static wick_status fail_as(wick_error *err, wick_status status, int error, const char *verb,
+                           const char *path) {
     char reason[128] = "";
     if (strerror_r(error, reason, sizeof reason) != 0) {
         snprintf(reason, sizeof reason, "system error %d", error);
     }
+    return wk_fail(err, status, "cannot %s '%s': %s", verb, path, reason);
+}
+
+wick_status wk_fail_errno(wick_error *err, int error, const char *verb, const char *path) {
     const bool is_absent = error == ENOENT || error == ENOTDIR;
-    return wk_fail(err, is_absent ? WICK_ERR_NOT_FOUND : WICK_ERR_IO, "cannot %s '%s': %s", verb,
-                   path, reason);
+    return fail_as(err, is_absent ? WICK_ERR_NOT_FOUND : WICK_ERR_IO, error, verb, path);
 }
 
 int wk_open_retrying(const char *path, int flags, mode_t mode) {
@@ -134,10 +138,7 @@ wick_status wk_file_map(wk_file *file, const void **data, wick_error *err) {
                        "cannot map '%s': it is larger than the address space", file->path);
     }
     void *const map = mmap(NULL, (size_t)file->size, PROT_READ, MAP_PRIVATE, file->fd, 0);
-    if (map == MAP_FAILED) {
-        return wk_fail(err, WICK_ERR_UNSUPPORTED, "cannot map '%s': the system refuses (error %d)",
-                       file->path, errno);
-    }
+    if (map == MAP_FAILED) return fail_as(err, WICK_ERR_UNSUPPORTED, errno, "map", file->path);
     *data = file->map = map;
     return WICK_OK;
 }

@@ -156,11 +156,13 @@ static int open_nameless(wk_file_writer *writer) {
     return -1;
 }
 
-static void open_temporary(wk_file_writer *writer) {
+/* replaced: the file in its place, whose permissions it takes over; NULL: there is none. */
+static void open_temporary(wk_file_writer *writer, const struct stat *replaced) {
     sweep(writer);
     writer->fd = open_nameless(writer);
     writer->is_nameless = writer->fd >= 0;
     if (!writer->is_nameless) writer->fd = open_named(writer);
+    if (writer->fd >= 0 && replaced) (void)fchmod(writer->fd, replaced->st_mode & 0777);
 }
 
 /* ---- Writing ---- */
@@ -192,7 +194,7 @@ static wick_status open_target(wk_file_writer *writer, wick_error *err) {
     if (writer->is_direct) /* not retried: a signal ends the wait for the reader of a pipe */
         writer->fd = open(writer->path, O_WRONLY | O_CLOEXEC);
     else
-        open_temporary(writer);
+        open_temporary(writer, exists ? &status : NULL);
     return writer->fd >= 0 ? WICK_OK : wk_fail_errno(err, errno, "write", writer->path);
 }
 
