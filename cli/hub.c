@@ -211,8 +211,8 @@ static const char *find_word(const char *text, const char *word) {
 
 bool cli_has_type(const char *name, const char *type) {
     for (const char *at = name; (at = find_word(at, type)) != NULL; at++) {
-        const char before = at > name ? at[-1] : '/', behind = at[strlen(type)];
-        if (!isalnum((unsigned char)before) && !isalnum((unsigned char)behind) && behind != '_')
+        const char before = at > name ? at[-1] : '/', after = at[strlen(type)];
+        if (!isalnum((unsigned char)before) && !isalnum((unsigned char)after) && after != '_')
             return true;
     }
     return false;

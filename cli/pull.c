@@ -131,7 +131,7 @@ static int check_single(const pull *p, uint32_t count) {
 /* ---- From a hub ---- */
 
 /* Bytes still to be fetched of the parts after index, without those whose size is not known. */
-static uint64_t bytes_behind(const cli_repository *r, const char *file, uint32_t index) {
+static uint64_t bytes_after(const cli_repository *r, const char *file, uint32_t index) {
     cli_part part = {0};
     uint64_t bytes = 0;
     (void)cli_part_parse(file, &part);
@@ -170,7 +170,7 @@ static int fetch_part(pull *p, const cli_hub *hub, const cli_repository *r, cons
                            .page = page.text,
                            .sha256 = remote->sha256,
                            .size = remote->size,
-                           .later_bytes = bytes_behind(r, file, index)};
+                           .later_bytes = bytes_after(r, file, index)};
     return fetch_file(p, &desc, index, part.count);
 }
 

@@ -296,7 +296,7 @@ bool wk_json_is_list_of_prompts(const wk_json *given);
 wick_status wk_ids_of_list(wick_exchange *x, const wk_json *list, wk_ids *out, wick_error *err);
 /* infill.c: what stands before and after a gap, with the model's own tokens around them: the
  * members of these names, and what the answer goes on with; begun NULL: nothing. */
-wick_status wk_prompt_of_infill(wick_exchange *x, const char *before, const char *behind,
+wick_status wk_prompt_of_infill(wick_exchange *x, const char *before, const char *after,
                                 const char *begun, wick_error *err);
 /* Whether there is text after the gap that a completion fills: "suffix". */
 bool wk_request_has_suffix(const wick_exchange *x);

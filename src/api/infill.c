@@ -121,11 +121,11 @@ bool wk_request_has_suffix(const wick_exchange *x) {
 
 static wick_status write_prompt(prompt *p, const uint32_t ids[N_MARKS], const char *const keys[3]) {
     const wick_tokenizer *const tokenizer = p->x->api->model->tokenizer;
-    wk_str before, behind, begun;
+    wk_str before, after, begun;
     uint32_t first[2];
     size_t n;
     WK_TRY(read_text(p->x, keys[0], &before, p->err));
-    WK_TRY(read_text(p->x, keys[1], &behind, p->err));
+    WK_TRY(read_text(p->x, keys[1], &after, p->err));
     WK_TRY(read_text(p->x, keys[2], &begun, p->err));
     if (wick_tokenize(tokenizer, "", 0, WICK_TOKENIZE_ADD_BEGIN, first, 2, &n) == WICK_OK && n == 1)
         add_id(p, first[0]);
@@ -133,14 +133,14 @@ static wick_status write_prompt(prompt *p, const uint32_t ids[N_MARKS], const ch
     add_id(p, ids[PREFIX]);
     WK_TRY(add_text(p, before));
     add_id(p, ids[SUFFIX]);
-    WK_TRY(add_text(p, behind));
+    WK_TRY(add_text(p, after));
     add_id(p, ids[MIDDLE]);
     return add_text(p, begun);
 }
 
-wick_status wk_prompt_of_infill(wick_exchange *x, const char *before, const char *behind,
+wick_status wk_prompt_of_infill(wick_exchange *x, const char *before, const char *after,
                                 const char *begun, wick_error *err) {
-    const char *const keys[] = {before, behind, begun};
+    const char *const keys[] = {before, after, begun};
     uint32_t ids[N_MARKS];
     find_marks(x->api->model, ids);
     if (ids[PREFIX] == WICK_NO_TOKEN || ids[SUFFIX] == WICK_NO_TOKEN ||

@@ -1,4 +1,4 @@
-/* chat/messages.c: see chat_messages.h. */
+/* chat/messages.c: see chat/messages.h. */
 #include "chat/messages.h"
 
 #include <string.h>

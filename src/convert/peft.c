@@ -1,5 +1,5 @@
 /* convert/peft.c: see peft.h. For the module at NAME the file has NAME.lora_A.weight [r, in] and
- * NAME.lora_B.weight [out, r], behind "base_model.model."; names and the order of rows become those
+ * NAME.lora_B.weight [out, r], after "base_model.model."; names and the order of rows become those
  * of GGUF as in a checkpoint. */
 #include "convert/peft.h"
 

@@ -60,7 +60,7 @@ void *wk_realloc(wk_heap *heap, void *memory, size_t old_size, size_t new_size) 
 
 void wk_free(wk_heap *heap, void *memory, size_t size) {
     if (!memory) return;
-    assert(size > 0); /* of nothing there is no memory */
+    assert(size > 0); /* only a NULL block has size 0 */
     assert(heap->live_bytes >= size);
     heap->live_bytes -= size;
     heap->hook.release(heap->hook.user, memory, size);

@@ -17,18 +17,18 @@ void wk_write_integer(wk_strbuf *to, int64_t value);
  * which tell doubles apart. */
 void wk_write_number(wk_strbuf *to, double value);
 void wk_write_double(wk_strbuf *to, double value);
-/* What is JSON already, or the beginning of it. */
+/* Writes text that is already JSON, or the beginning of it, unchanged. */
 void wk_write_raw(wk_strbuf *to, const char *json);
 void wk_write_bool(wk_strbuf *to, bool value);
 void wk_write_null(wk_strbuf *to);
 /* What was read or made, with all that it holds; NULL: null. */
 void wk_write_value(wk_strbuf *to, const wk_json *value);
-/* The same of a text; nothing where it is none. */
+/* The same of a text; writes nothing if it is NULL or not a text. */
 void wk_write_text_of(wk_strbuf *to, const wk_json *value);
 /* A key with its value; text NULL: null. */
 void wk_write_put(wk_strbuf *to, const char *key, const char *text);
 void wk_write_put_string(wk_strbuf *to, const char *key, wk_str text);
-/* The same of a value; nothing where it is not there, or null. */
+/* The same of a value; writes nothing if it is NULL or JSON null. */
 void wk_write_put_value(wk_strbuf *to, const char *key, const wk_json *value);
 void wk_write_put_whole(wk_strbuf *to, const char *key, uint64_t value);
 /* What was written moves to the arena, terminated; the buffer is released. False: memory was short,

@@ -3,7 +3,7 @@
  * Reference: torch/serialization.py and torch/_utils.py: a tensor is the call
  * _rebuild_tensor_v2(storage, first element, size, stride, ..); a storage the persistent id
  * ("storage", class, key, location, elements), its bytes the entry NAME/data/KEY. Types that have
- * no class of storage use _rebuild_tensor_v3, with a storage of bytes and the type behind. */
+ * no class of storage use _rebuild_tensor_v3, with a storage of bytes, then the type. */
 #include "core/dtype.h"
 #include "core/shape.h"
 #include "format/archive.h"

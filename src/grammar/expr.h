@@ -1,5 +1,5 @@
 /* grammar/expr.h: a grammar as a tree: what GBNF and JSON schemas are read into, and what
- * grammar_program.c compiles.
+ * program.c compiles.
  *
  * Everything lies in one arena. What allocates gives NULL once memory has run out, takes NULL for a
  * part, and sets failed: one check at the end is enough. */

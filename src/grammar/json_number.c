@@ -322,8 +322,8 @@ static wk_expr *between(wk_rules *rules, const limit *a, const limit *b, size_t 
 
 /* whole, then a point and digits; or whole alone where that is allowed. */
 static wk_expr *with_fraction(wk_rules *rules, wk_expr *whole, bool may_be_whole, wk_expr *digits) {
-    wk_expr *const behind = pair(rules, wk_expr_word(rules, "."), digits);
-    return pair(rules, whole, wk_expr_repeat(rules, behind, !may_be_whole, 1));
+    wk_expr *const after = pair(rules, wk_expr_word(rules, "."), digits);
+    return pair(rules, whole, wk_expr_repeat(rules, after, !may_be_whole, 1));
 }
 
 /* Numbers from a to b, neither negative. */

@@ -92,12 +92,12 @@ static wk_expr *unicode_escape(wk_rules *rules) {
 wk_expr *wk_json_character(wk_rules *rules) {
     static const wk_code_range letters[] = {{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'b', 'b'},
                                             {'f', 'f'}, {'n', 'n'},   {'r', 'r'}, {'t', 't'}};
-    wk_expr *const behind = wk_expr_list(rules, WK_EXPR_CHOICE);
-    wk_expr_add(behind, wk_expr_class(rules, letters, WK_COUNT(letters), false));
-    wk_expr_add(behind, unicode_escape(rules));
+    wk_expr *const after = wk_expr_list(rules, WK_EXPR_CHOICE);
+    wk_expr_add(after, wk_expr_class(rules, letters, WK_COUNT(letters), false));
+    wk_expr_add(after, unicode_escape(rules));
     wk_expr *const escape = wk_expr_list(rules, WK_EXPR_SEQUENCE);
     wk_expr_add(escape, wk_expr_word(rules, "\\"));
-    wk_expr_add(escape, behind);
+    wk_expr_add(escape, after);
     wk_expr *const choice = wk_expr_list(rules, WK_EXPR_CHOICE);
     wk_expr_add(choice, wk_expr_class(rules, plain, WK_COUNT(plain), false));
     wk_expr_add(choice, escape);

@@ -207,7 +207,7 @@ static wick_status add_member(wk_schema *s, wk_expr *name, const wk_json *schema
     return WICK_OK;
 }
 
-static wk_expr *behind_comma(wk_schema *s, uint32_t rule) {
+static wk_expr *after_comma(wk_schema *s, uint32_t rule) {
     wk_expr *const parts[] = {wk_expr_word(s->rules, ","), wk_schema_shared(s, WK_SCHEMA_SPACE),
                               wk_expr_rule(s->rules, rule)};
     return wk_schema_sequence(s, parts, WK_COUNT(parts));
@@ -224,7 +224,7 @@ static wick_status compile_members(wk_schema *s, const member *members, size_t n
                                    const uint32_t *other, bool may_be_empty, wk_expr **out) {
     wk_rules *const rules = s->rules;
     uint32_t tail = wk_rules_add(rules, wk_str_of("members"));
-    wk_expr *body = other ? wk_expr_repeat(rules, behind_comma(s, *other), 0, WK_REPEAT_FOREVER)
+    wk_expr *body = other ? wk_expr_repeat(rules, after_comma(s, *other), 0, WK_REPEAT_FOREVER)
                           : wk_expr_list(rules, WK_EXPR_SEQUENCE);
     if (!rules->failed) rules->items[tail].body = body;
     wk_expr *first = wk_expr_list(rules, WK_EXPR_CHOICE); /* what there is from member i on */
@@ -237,7 +237,7 @@ static wick_status compile_members(wk_schema *s, const member *members, size_t n
         wk_expr *const is_first = pair(s, wk_expr_rule(rules, rule), wk_expr_rule(rules, tail));
         if (members[i].is_required) first = wk_expr_list(rules, WK_EXPR_CHOICE);
         wk_expr_add(first, is_first);
-        body = pair(s, wk_expr_repeat(rules, behind_comma(s, rule), members[i].is_required, 1),
+        body = pair(s, wk_expr_repeat(rules, after_comma(s, rule), members[i].is_required, 1),
                     wk_expr_rule(rules, tail));
         tail = wk_rules_add(rules, wk_str_of("members"));
         if (rules->failed) return wk_fail_memory(s->err, 0, "a JSON schema");

@@ -124,7 +124,7 @@ wick_status wk_schema_number(wk_schema *s, const wk_json *schema, bool is_intege
 /* --- Arrays --- */
 
 /* ", item" */
-static wk_expr *behind_comma(wk_schema *s, wk_expr *item) {
+static wk_expr *after_comma(wk_schema *s, wk_expr *item) {
     wk_expr *const parts[] = {wk_expr_word(s->rules, ","), wk_schema_shared(s, WK_SCHEMA_SPACE),
                               item};
     return wk_schema_sequence(s, parts, WK_COUNT(parts));
@@ -181,11 +181,11 @@ static wick_status compile_rest(wk_schema *s, const array_parts *a, uint32_t num
     if (!a->has_more || most == 0) return WICK_OK;
     WK_TRY(compile_item(s, a->items, &item));
     if (number > 0) {
-        *out = wk_expr_repeat(s->rules, behind_comma(s, item), least, most);
+        *out = wk_expr_repeat(s->rules, after_comma(s, item), least, most);
         return WICK_OK;
     }
     WK_TRY(compile_item(s, a->items, &more));
-    wk_expr *const parts[] = {item, wk_expr_repeat(s->rules, behind_comma(s, more),
+    wk_expr *const parts[] = {item, wk_expr_repeat(s->rules, after_comma(s, more),
                                                    least > 0 ? least - 1 : 0,
                                                    most == WK_REPEAT_FOREVER ? most : most - 1)};
     *out = wk_expr_repeat(s->rules, wk_schema_sequence(s, parts, WK_COUNT(parts)), least > 0, 1);
@@ -199,7 +199,7 @@ static wick_status compile_prefix(wk_schema *s, const array_parts *a, const wk_j
     if (!schema || number >= a->most) return compile_rest(s, a, number, out);
     WK_TRY(compile_item(s, schema, &item));
     WK_TRY(compile_prefix(s, a, schema->next, number + 1, &rest));
-    wk_expr *const parts[] = {number > 0 ? behind_comma(s, item) : item, rest};
+    wk_expr *const parts[] = {number > 0 ? after_comma(s, item) : item, rest};
     *out = wk_expr_repeat(s->rules, wk_schema_sequence(s, parts, WK_COUNT(parts)),
                           number < a->least, 1);
     return WICK_OK;

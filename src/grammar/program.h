@@ -38,7 +38,7 @@ typedef struct wk_program {
 wick_status wk_program_make(wk_heap *heap, const wk_rules *rules, wk_program *out, wick_error *err);
 void wk_program_free(wk_program *program);
 
-/* grammar_check.c: refuses rules that could call themselves before they have read a byte. starts
+/* check.c: refuses rules that could call themselves before they have read a byte. starts
  * [n]: where the rules begin; those after rules->n are parts of others. */
 wick_status wk_program_check(const wk_program *program, const wk_rules *rules,
                              const uint32_t *starts, uint32_t n, wick_error *err);

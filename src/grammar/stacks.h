@@ -35,7 +35,7 @@ struct wk_stacks {
     wk_stacks *moved; /* to another store, while that is filled */
     /* Of places in a text; all others only lie below them. */
     wk_stacks **next; /* [n_classes] NULL: not worked out yet */
-    wk_mask *mask;    /* grammar_mask.c; NULL: not worked out yet */
+    wk_mask *mask;    /* mask.c; NULL: not worked out yet */
     bool has_tokens;  /* an instruction TOKEN is on top */
     bool reads;       /* BYTE is */
     bool is_alive;    /* either, or the end of the text: a text may get here */

@@ -37,7 +37,7 @@ struct wick_session {
     uint32_t n_rows;       /* of these, not shown yet */
     bool has_logits;       /* of the last token: choose from them, */
     uint32_t row;          /* this one of the batch */
-    uint32_t n_ahead;      /* guesses behind n_tokens, where the logits are, or to be computed */
+    uint32_t n_ahead;      /* guesses after n_tokens, where the logits are, or to be computed */
     wk_speculation guess;
     wick_session *draft;   /* of a draft model; NULL: there is none */
     uint32_t n_wanted;     /* guesses that it is to make before this session goes on, */

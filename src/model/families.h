@@ -67,7 +67,7 @@ void wk_family_norm_heads(const wk_hparams *hparams, wk_layer_spec *layers);
 /* What q, k and v are kept within, where the file says so. */
 wick_status wk_family_read_clamp(const wk_metadata *meta, const wk_hparams *hparams,
                                  wk_layer_spec *layers);
-/* Where a family computes otherwise, which is not there. */
+/* Limits the context to `length`: beyond it the family computes in a way that is not supported. */
 void wk_family_end_context(wk_hparams *hparams, uint32_t length);
 /* Where some layers have a window, the others know no positions. */
 void wk_family_drop_far_ropes(const wk_hparams *hparams, wk_layer_spec *layers);

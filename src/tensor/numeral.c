@@ -109,9 +109,9 @@ static wk_numerals fit_floats(wick_dtype dtype, const void *data, int64_t n) {
         f.n_decimals = larger(f.n_decimals, d.n_digits - point);
         if (f.is_scientific) f.n_exponent = larger(f.n_exponent, abs(d.exponent) > 99 ? 3 : 2);
     }
-    const int n_behind = 1 + f.n_decimals + (f.is_scientific ? 2 + f.n_exponent : 0);
-    f.n_whole = larger(f.n_whole, least_width - n_behind);
-    f.width = f.n_whole + n_behind;
+    const int n_after = 1 + f.n_decimals + (f.is_scientific ? 2 + f.n_exponent : 0);
+    f.n_whole = larger(f.n_whole, least_width - n_after);
+    f.width = f.n_whole + n_after;
     return f;
 }
 

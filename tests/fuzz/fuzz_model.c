@@ -29,7 +29,7 @@ static const wk_family *const families[] = {
 
 /* --- Metadata --- */
 
-/* Keys behind "ARCHITECTURE." with the value that a small model has; f: a float, b: a bool, -: not
+/* Keys after "ARCHITECTURE." with the value that a small model has; f: a float, b: a bool, -: not
  * there unless a change says so. */
 static const struct {
     const char *key;

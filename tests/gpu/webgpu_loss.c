@@ -50,7 +50,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* The whole text; each: tokens between two losses, 0: none. The loss comes behind some steps of the
+/* The whole text; each: tokens between two losses, 0: none. The loss comes after some steps of the
  * next token, so that it meets commands and reads on their way. */
 static void tell(const wick_session_desc *desc, uint32_t each, told *it) {
     wick_session *session;

@@ -229,7 +229,7 @@ static void bad_lines_are_left_out(void **state) {
     char text[512], before[8192];
     snprintf(before, sizeof before, "%s", tuning_of(device));
     for (size_t i = 0; i < WK_COUNT(lines); i++) {
-        const bool ends = i >= 11; /* nothing behind these is read */
+        const bool ends = i >= 11; /* nothing after these is read */
         logged[0] = '\0';
         snprintf(text, sizeof text, "%s\ndisable fill_wgsl\n", lines[i]);
         assert_int_equal(tune(device, text), 1);

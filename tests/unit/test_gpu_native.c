@@ -248,7 +248,7 @@ static void a_kernel_not_compiled_is_not_run(void **state) {
     err = (wick_error){0};
     assert_int_equal(wk_gpu_submit(c.gpu, &command, 1, &err), WICK_ERR_VALUE);
     assert_non_null(strstr(err.message, "kernel scale"));
-    command = dispatch(&c, 4096); /* parameters behind their buffer */
+    command = dispatch(&c, 4096); /* parameters after their buffer */
     err = (wick_error){0};
     assert_int_equal(wk_gpu_submit(c.gpu, &command, 1, &err), WICK_ERR_DEVICE);
     const wk_gpu_command commands[] = {dispatch(&c, 0), dispatch(&c, 2048)};

@@ -40,7 +40,7 @@ static int tear_down(void **state) {
 }
 
 static const wk_json *parse_size(fixture *f, const char *text, size_t size) {
-    /* A block of exactly the text's size, so that the address sanitizer sees a read behind it. */
+    /* A block of exactly the text's size, so that the address sanitizer sees a read after it. */
     char *const copy = malloc(size + !size);
     assert_non_null(copy);
     memcpy(copy, text, size);
@@ -176,7 +176,7 @@ static void test_written_numbers(void **state) {
     wk_strbuf_release(&out);
 }
 
-/* 2^53 + 1 lies halfway between two doubles: a digit 900 places behind it decides. */
+/* 2^53 + 1 lies halfway between two doubles: a digit 900 places after it decides. */
 static void test_long_number(void **state) {
     char text[2000];
     const int whole = snprintf(text, sizeof text, "9007199254740993.");

@@ -168,7 +168,7 @@ static void test_strtod_rounds_correctly(void **state) {
     }
 }
 
-/* Exactly between two doubles, and a digit far behind that decides. */
+/* Halfway between two doubles, and a much later digit that decides. */
 static void test_strtod_decides_half_way_cases(void **state) {
     (void)state;
     char text[ROOM];

@@ -38,7 +38,7 @@ static void test_empty(void **state) {
     wick_scope_end(scope);
 }
 
-/* The first failure stays, and everything behind it is NULL. */
+/* The first failure stays, and everything after it is NULL. */
 static void test_null_chain(void **state) {
     wick_device *const device = device_of(state);
     wick_tensor *const x = count_up(device, WICK_SHAPE(2, 3));

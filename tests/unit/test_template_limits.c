@@ -136,15 +136,15 @@ static void ends_in_time(const char *use, size_t i) {
         fail_msg("%s, operand %zu: %s (%.2f s)", use, i, error.message, took);
 }
 
-/* before, behind: what stands around the arguments. Returns how many calls were made. */
-static size_t try_arguments(const char *before, const char *behind, size_t i) {
+/* before, after: what stands around the arguments. Returns how many calls were made. */
+static size_t try_arguments(const char *before, const char *after, size_t i) {
     static const char *const arguments[] = {
         "x, x", "'b', x", "x, 'b'", "x",  "'a', 'eq', x", "'eq', x", "attribute=x", "false, x",
         "",     "'a'",    "3, 'a'", "*x", "0, 1000000",   "1000000", "2",           "'a', 'b'"};
     size_t n = 0;
     for (size_t k = 0; k < WK_COUNT(arguments) && n < MOST_ARGUMENTS; k++) {
         char use[200];
-        snprintf(use, sizeof use, "%s%s%s", before, arguments[k], behind);
+        snprintf(use, sizeof use, "%s%s%s", before, arguments[k], after);
         if (!works(use, i)) continue;
         ends_in_time(use, i);
         n++;

@@ -67,7 +67,7 @@ static void test_memory_is_copied_or_refused(void **state) {
         wick_device *const device = open_device(&desc[i]);
         _Alignas(8) float memory[5] = {0, 1, 2, 3, 4};
         int released = 0;
-        /* Four bytes behind an aligned address: no device takes it as it is. */
+        /* Four bytes after an aligned address: no device takes it as it is. */
         wick_tensor *const x =
             wick_tensor_from_memory(device, WICK_F32, WICK_SHAPE(4), memory + 1, 4 * sizeof *memory,
                                     count_release, &released);

@@ -11,15 +11,15 @@
 
 #include <string.h>
 
-/* `before`, n times `part`, `between`, n times `behind`. */
+/* `before`, n times `part`, `between`, n times `after`. */
 static bool is_too_deep(const char *before, const char *part, const char *between,
-                        const char *behind, int n) {
+                        const char *after, int n) {
     static char text[1 << 20];
     size_t size = 0;
     const struct {
         const char *text;
         int n;
-    } parts[] = {{before, 1}, {part, n}, {between, 1}, {behind, n}};
+    } parts[] = {{before, 1}, {part, n}, {between, 1}, {after, n}};
     for (size_t i = 0; i < WK_COUNT(parts); i++) {
         const size_t length = strlen(parts[i].text);
         for (int k = 0; k < parts[i].n; k++) {

@@ -22,7 +22,7 @@ async function load(address) {
   return loaded;
 }
 
-/** What the device and the module hold behind each of nTimes rounds. */
+/** What the device and the module hold after each of nTimes rounds. */
 async function memoryOfRounds(nTimes, round) {
   const after = [];
   for (let i = 0; i < nTimes; i++) {
@@ -153,8 +153,8 @@ export const cases = {
   },
 
   /**
-   * The tokens behind a prompt, in a session of its own, and what the device did meanwhile.
-   * loseAfter: the GPU is lost behind so many tokens.
+   * The tokens after a prompt, in a session of its own, and what the device did meanwhile.
+   * loseAfter: the GPU is lost after so many tokens.
    */
   async generate({ prompt, maxTokens, loseAfter }) {
     const before = await wick.stats();
@@ -203,7 +203,7 @@ export const cases = {
     return { code, after, storedSize: entry?.storedSize, isComplete: entry?.isComplete };
   },
 
-  /** Generations given up behind 1 to most tokens, and then what the session generates. */
+  /** Generations given up after 1 to most tokens, and then what the session generates. */
   async abort({ prompt, nTimes, most }) {
     const session = await model.session();
     const behindReset = async (options, onToken) => {
@@ -246,7 +246,7 @@ export const cases = {
     return stats;
   },
 
-  /** The tokens behind three prompts: in sessions one after another, and in three at a time. */
+  /** The tokens after three prompts: in sessions one after another, and in three at a time. */
   async together({ prompt, maxTokens }) {
     const prompts = [prompt, "Lily and Tom", "One day, a big dog"];
     const tokensOf = async (ids) => {

@@ -48,7 +48,7 @@ export function withTemplate(template) {
 export const missingSmol = !existsSync(WICK_REAL_MODEL) ? "SmolLM2 was not fetched"
   : !existsSync(WICK_SHARED_DATA) ? "WICK_SHARED_DATA is not set" : undefined;
 
-/** SmolLM2's address, and what transformers computes behind a prompt. */
+/** SmolLM2's address, and what transformers computes after a prompt. */
 export const smol = missingSmol ? undefined : {
   path: "real/SmolLM2-135M-Instruct.Q4_1.gguf",
   nVocab: 49152,
@@ -83,7 +83,7 @@ export const familyNames = missingFamilies ? []
   : readdirSync(families).filter((name) => name.endsWith(".logits.npy"))
     .map((name) => name.replace(".logits.npy", ""));
 
-/** A family's model, its prompt, the log probabilities behind it and the bound of their error. */
+/** A family's model, its prompt, the log probabilities after it and the bound of their error. */
 export function readFamily(name) {
   const { n, m, values } = readNpy(join(families, `${name}.logits.npy`));
   const mean = values.reduce((sum, x) => sum + x, 0) / values.length;

@@ -9,8 +9,8 @@
 //     hidden=1           another origin sees neither ETag nor Content-Range
 //     chunked=1          no Content-Length
 //     pause=5            milliseconds between two pieces of 8 KiB
-//     stalls=5000,9000   nothing comes any more behind these bytes, in one answer each
-//     hold=5000          nothing comes behind this byte until /go?id=NAME is asked for
+//     stalls=5000,9000   nothing comes any more after these bytes, in one answer each
+//     hold=5000          nothing comes after this byte until /go?id=NAME is asked for
 //     status=404         no file; busy=2: 503 for the first two requests
 //     kind=html|empty    something else; excess=1: a byte more than promised
 //     redirect=1         by way of another address

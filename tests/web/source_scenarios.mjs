@@ -232,7 +232,7 @@ const others = [
       check(await cache.has(one.url), "not complete");
       checkBytes(await source.read(PART_SIZE - 5, 2 * PART_SIZE, never()),
                  fileBytes(SIZE).subarray(PART_SIZE - 5, 3 * PART_SIZE - 5));
-      check((await source.read(SIZE, 10, never())).length === 0, "bytes behind the end");
+      check((await source.read(SIZE, 10, never())).length === 0, "bytes after the end");
       await source.close();
     },
   },

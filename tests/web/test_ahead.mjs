@@ -31,7 +31,7 @@ for (const pause of [0, 5]) {
     const tokens = await session.tokens();
     assert.deepEqual([...tokens.slice(-5)], expected.slice(0, 5));
     assert.deepEqual(await take(session.generate(""), 5, pause), expected.slice(5, 10));
-    // A call with other options, and other tokens behind what was read.
+    // A call with other options, and other tokens after what was read.
     const [, second] = await take(session.generate(" The dog", { temperature: 0.5, seed: 1 }), 2);
     assert.equal((await session.tokens()).at(-1), second);
     await session.reset();

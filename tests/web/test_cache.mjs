@@ -346,7 +346,7 @@ test("a file that another tab deletes or replaces under a reader", limit, async 
   assert.equal((await cache.get(replaced)).sha256, hash(changed));
 });
 
-test("what comes behind a stored beginning is compared where the ETag is hidden by now",
+test("what follows a stored beginning is compared where the ETag is hidden by now",
      limit, async (t) => {
   const { cache, url } = await makeFailing(t, "hides", "change=2&hold=190000");
   const source = await openSource(url, { cache });

@@ -401,7 +401,7 @@ test("in the tab: passages of files are found by a model from a file", { skip: l
   }, { viewport: PHONE });
 });
 
-test("long paragraphs are cut behind sentences, and equal ones are one", () => {
+test("long paragraphs are cut after sentences, and equal ones are one", () => {
   const sentence = `${"word ".repeat(60)}end.`, japanese = `${"語".repeat(99)}。`;
   assert.deepEqual(passagesOf("a\n\na\n \nb"), ["a", "b"]);
   assert.deepEqual(passagesOf(Array(6).fill(sentence).join(" ")), [`${sentence} ${sentence}`]);

@@ -1,5 +1,5 @@
 // What callers do wrong, or all at once: each call ends with an error that says what to do, nothing
-// is used behind its end, and the engine goes on. In the page's own thread and in a worker.
+// is used after its end, and the engine goes on. In the page's own thread and in a worker.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";

@@ -8,7 +8,7 @@ const MOST = 800, MOST_OTHERS = 300;
 const OTHERS = /(?!\p{Script=Latin})\p{Letter}/u;
 const SENTENCE = /[.!?]["')\]]*\s|[。！？][”」』）]*/g;
 
-/** A long paragraph, cut behind sentences where it has them. @param {string} text @returns {string[]} */
+/** A long paragraph, cut after sentences where it has them. @param {string} text @returns {string[]} */
 function cut(text) {
   const parts = [];
   for (let rest = text; ;) {

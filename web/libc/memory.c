@@ -1,7 +1,7 @@
 /* memory.c: the memory of the wasm module, which grows by pages of 64 KiB and never shrinks. */
 #include "heap.h"
 
-extern unsigned char __heap_base; /* the linker's: behind data and stack */
+extern unsigned char __heap_base; /* the linker's: after data and stack */
 
 enum { PAGE = 65536 };
 

@@ -169,7 +169,7 @@ static wick_status make_slab(wk_backend_device *dev, wick_error *err) {
 }
 
 /* The span after this one, over all slabs; NULL after the last one. */
-static wk_span *span_behind(wk_span *span) {
+static wk_span *span_after(wk_span *span) {
     if (span->next) return span->next;
     return span->slab->next ? span->slab->next->spans : NULL;
 }
@@ -177,7 +177,7 @@ static wk_span *span_behind(wk_span *span) {
 /* Of the free spans from one on, up to an end, the one that the strategy takes. */
 static wk_span *choose_span(wick_pool_fit fit, wk_span *from, const wk_span *end, uint64_t size) {
     wk_span *best = NULL;
-    for (wk_span *s = from; s && s != end; s = span_behind(s)) {
+    for (wk_span *s = from; s && s != end; s = span_after(s)) {
         if (!s->is_free || s->size < size) continue;
         if (fit == WICK_POOL_FIRST_FIT || fit == WICK_POOL_NEXT_FIT) return s;
         const bool is_better = fit == WICK_POOL_WORST_FIT ? !best || s->size > best->size
@@ -191,8 +191,8 @@ static wk_span *find_span(wk_block_pool *pool, uint64_t size) {
     wk_span *const first = pool->slabs ? pool->slabs->spans : NULL;
     if (pool->desc.fit != WICK_POOL_NEXT_FIT || !pool->cursor)
         return choose_span(pool->desc.fit, first, NULL, size);
-    wk_span *const behind = choose_span(pool->desc.fit, pool->cursor, NULL, size);
-    return behind ? behind : choose_span(pool->desc.fit, first, pool->cursor, size);
+    wk_span *const after = choose_span(pool->desc.fit, pool->cursor, NULL, size);
+    return after ? after : choose_span(pool->desc.fit, first, pool->cursor, size);
 }
 
 /* Cuts the span down to size, the rest becomes one of its own. */

@@ -177,8 +177,8 @@ static wick_status slice_text(wk_jinja *j, const wk_jvalue *of, const bounds *b,
     WK_TRY(wk_jread(j, text.size));
     if (b->step == 1) {
         const size_t start = wk_jchar_offset(text, (size_t)b->first);
-        const wk_str behind = {text.text + start, text.size - start};
-        const size_t end = start + wk_jchar_offset(behind, n);
+        const wk_str after = {text.text + start, text.size - start};
+        const size_t end = start + wk_jchar_offset(after, n);
         *out = wk_jstring(wk_jtext_part(of->string, start, end));
         out->is_markup = of->is_markup;
         return WICK_OK;

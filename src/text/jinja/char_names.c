@@ -82,7 +82,7 @@ static const char greek[] =
     "OMICRON PI RHO . SIGMA TAU UPSILON PHI CHI PSI OMEGA ";
 
 /* The rest of text after prefix; NULL: it does not begin with prefix. */
-static const char *behind(const char *text, const char *prefix) {
+static const char *after(const char *text, const char *prefix) {
     const size_t size = strlen(prefix);
     return strncmp(text, prefix, size) == 0 ? text + size : NULL;
 }
@@ -102,7 +102,7 @@ static uint32_t find_listed(const char *name) {
 static uint32_t find_latin(const char *name) {
     if (name[0] < 'A' || name[0] > 'Z') return 0;
     if (name[1] == '\0') return (unsigned char)name[0];
-    const char *const mark = behind(name + 1, " WITH ");
+    const char *const mark = after(name + 1, " WITH ");
     for (size_t i = 0; mark != NULL && i < WK_COUNT(marks); i++) {
         const char *const letter =
             strcmp(mark, marks[i].mark) == 0 ? strchr(marks[i].letters, name[0]) : NULL;
@@ -141,7 +141,7 @@ uint32_t wk_jchar_named(wk_str name) {
     }
     upper[name.size] = '\0';
     for (size_t i = 0; i < WK_COUNT(alphabets); i++) {
-        const char *const letter = behind(upper, alphabets[i].prefix);
+        const char *const letter = after(upper, alphabets[i].prefix);
         const uint32_t code = letter != NULL ? alphabets[i].find(letter) : 0;
         if (code != 0) return code + alphabets[i].offset;
     }

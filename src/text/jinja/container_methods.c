@@ -66,10 +66,10 @@ static wick_status l_insert(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     if (at < 0) at = 0;
     WK_TRY(wk_jlist_push(j, list, args->values[1]));
     if ((uint64_t)at >= list->n) return WICK_OK;
-    const size_t behind = list->n - 1 - (size_t)at;
-    memmove(&list->items[at + 1], &list->items[at], behind * sizeof *list->items);
+    const size_t after = list->n - 1 - (size_t)at;
+    memmove(&list->items[at + 1], &list->items[at], after * sizeof *list->items);
     list->items[at] = args->values[1];
-    return wk_jread(j, WK_J_CHAR * behind);
+    return wk_jread(j, WK_J_CHAR * after);
 }
 
 static wick_status l_pop(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
@@ -79,10 +79,10 @@ static wick_status l_pop(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     if (at < 0) at += (int64_t)list->n;
     if (at < 0 || (uint64_t)at >= list->n) return wk_jfail(j, "pop index out of range");
     *out = list->items[at];
-    const size_t behind = list->n - 1 - (size_t)at;
-    memmove(&list->items[at], &list->items[at + 1], behind * sizeof *list->items);
+    const size_t after = list->n - 1 - (size_t)at;
+    memmove(&list->items[at], &list->items[at + 1], after * sizeof *list->items);
     list->n--;
-    return wk_jread(j, WK_J_CHAR * behind);
+    return wk_jread(j, WK_J_CHAR * after);
 }
 
 static wick_status l_clear(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {

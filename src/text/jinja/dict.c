@@ -187,10 +187,10 @@ wick_status wk_jdict_remove(wk_jinja *j, wk_jdict *dict, const wk_jvalue *key, w
     if (found == NULL) return WICK_OK;
     *value = *found;
     wk_jentry *const entry = (wk_jentry *)(void *)((char *)found - offsetof(wk_jentry, value));
-    const size_t behind = dict->n - 1 - (size_t)(entry - dict->entries);
-    memmove(entry, entry + 1, behind * sizeof *entry);
+    const size_t after = dict->n - 1 - (size_t)(entry - dict->entries);
+    memmove(entry, entry + 1, after * sizeof *entry);
     dict->n--;
-    WK_TRY(wk_jread(j, PROBE * behind));
+    WK_TRY(wk_jread(j, PROBE * after));
     return dict->n_slots > 0 ? make_slots(j, dict) : WICK_OK;
 }
 

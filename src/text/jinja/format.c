@@ -329,9 +329,9 @@ static bool is_align(char c) { return c != '\0' && strchr("<>^=", c) != NULL; }
 /* [[fill]align][sign][z][#][0][width][,_][.precision][type] */
 static wick_status read_spec(wk_jinja *j, wk_jtext text, format_spec *spec) {
     *spec = (format_spec){.fill = ' ', .precision = -1};
-    size_t at = 0, behind = 0;
-    if (text.size > 0) wk_jnext_char(wk_jtext_str(text), &behind);
-    const bool has_fill = behind < text.size && is_align(text.text[behind]);
+    size_t at = 0, after = 0;
+    if (text.size > 0) wk_jnext_char(wk_jtext_str(text), &after);
+    const bool has_fill = after < text.size && is_align(text.text[after]);
     if (has_fill) {
         spec->fill = wk_jnext_char(wk_jtext_str(text), &at);
         spec->align = text.text[at++];

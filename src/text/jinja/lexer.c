@@ -196,13 +196,13 @@ static wick_status read_number(lexer *l) {
         size += digits(l, 2, base);
     } else {
         const size_t n = digits(l, 0, 10);
-        const size_t behind = fraction_size(l, n);
-        is_float = behind > 0;
+        const size_t after = fraction_size(l, n);
+        is_float = after > 0;
         bool is_zero = true;
         for (size_t i = 0; i < n; i++) is_zero &= peek(l, i) == '0' || peek(l, i) == '_';
         if (!is_float && peek(l, 0) == '0' && !is_zero)
             return fail(l, "an integer begins with a zero", (wk_str){NULL, 0});
-        size = n + behind;
+        size = n + after;
     }
     char *const copy = wk_arena_alloc(l->arena, size);
     if (copy == NULL) return fail_memory(l, size);

@@ -82,7 +82,7 @@ static bool integers_make(operands *in) {
 #define INTS(i) (in->ints + (i))
 #define LONGS(i) (in->longs + (i))
 #define REST(i) (in->n_numbers > (i) ? (int)(in->n_numbers - (i)) : 0)
-/* The dims behind number i, which is 0 where all are meant. */
+/* The dims after number i, which is 0 where all are meant. */
 #define DIMS(i) REST((i) + 1), B(i) ? INTS((i) + 1) : NULL
 /* Number 0 as that of a list's entries, or of results: what is none is refused. */
 #define COUNT count_of(in)

@@ -29,9 +29,9 @@ bool wk_wgsl_nests_too_deep(const char *wgsl) {
     size_t around[MOST_NESTED]; /* what each open bracket is nested in */
     size_t n_open = 0, nested = 0, n_elses = 0;
     while (*wgsl) {
-        const char *const behind = skip_comment(wgsl);
-        if (behind != wgsl) {
-            wgsl = behind;
+        const char *const after = skip_comment(wgsl);
+        if (after != wgsl) {
+            wgsl = after;
             continue;
         }
         const char c = *wgsl++;

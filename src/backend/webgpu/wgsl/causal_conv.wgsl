@@ -1,6 +1,6 @@
 // Causal depthwise convolution with the inputs before the batch in a state. A thread takes one
 // channel through the rows of one sequence; the threads of the sequence after the last one take the
-// padding rows and the faulty ones. What becomes of a sum, finished(), is written behind this text.
+// padding rows and the faulty ones. What becomes of a sum, finished(), is written after this text.
 struct Params {
     y: vec4<u32>,      // strides of [row, channel]; first
     x: vec4<u32>,

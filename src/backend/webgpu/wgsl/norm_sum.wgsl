@@ -1,7 +1,7 @@
 // A workgroup for each row: sum = residual + x, and y = sum / sqrt(mean(sum^2) + eps) * weight; with
 // HAS_POST x is x / sqrt(mean(x^2) + post_eps) * post first; without HAS_SUM sum is x. Sums are
 // made in the order of norm.wgsl. What becomes of y then: norm_floats.wgsl, norm_integers.wgsl.
-// Written behind this text: what x is, x_of(), and what is made of y at last, route().
+// Written after this text: what x is, x_of(), and what is made of y at last, route().
 struct Params {
     first: vec4<u32>,                 // sum, y, x, residual
     row: vec4<u32>,                   // from one row to the next

@@ -2,7 +2,7 @@
 // threads share a channel, each with PER of its numbers in registers, and a workgroup takes its
 // channels through the rows of one sequence; those of the sequence after the last one take the
 // padding rows and the faulty ones. Sums over the lanes are in one order. What becomes of a sum,
-// finished(), is written behind this text.
+// finished(), is written after this text.
 struct Params {
     y: vec4<u32>,     // strides of [row, head, channel]; first
     x: vec4<u32>,

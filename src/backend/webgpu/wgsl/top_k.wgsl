@@ -2,7 +2,7 @@
 // (SIEVE), and keeps k. Of longer rows every part gives k candidates (TO_PARTS), which are the
 // elements of the next dispatch (FROM_PARTS). y: values, or candidates; z: indices.
 // A candidate is an element's place in the order of floats, NaN above all, and its index.
-// The value for element i, result(), is in the text behind this one.
+// The value for element i, result(), is in the text after this one.
 // own: k, and the strides of values and indices along the row.
 fn comes_before(a: vec2<u32>, b: vec2<u32>) -> bool {
     return a.x > b.x || (a.x == b.x && a.y < b.y);

@@ -4,7 +4,7 @@ fn log_of_one_plus(x: f32) -> f32 {
     return log_of(1.0 + x);
 }
 
-// Of what is at least 4096 as log(2 a); the others by log(1 + ..), which does not cancel.
+// For a >= 4096 it is log(2 a); below, log(1 + ..), which does not cancel.
 fn arsinh(a: f32) -> f32 {
     if (a >= 4096.0) { return log_of(a) + 0.693147181; }
     return log_of_one_plus(a + a * a / (1.0 + sqrt(fma(a, a, 1.0))));
