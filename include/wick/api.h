@@ -71,8 +71,8 @@ typedef struct wick_api_desc {
     uint32_t ping_interval;
 } wick_api_desc;
 
-/* Texts of desc (may be NULL) are copied. The model and its adapters must outlive it, and belongs
- * to one thread at a time with it. WICK_ERR_FORMAT: the template does not parse;
+/* Texts of desc (may be NULL) are copied. The model and its adapters must outlive the API. Model
+ * and API belong to one thread at a time. WICK_ERR_FORMAT: the template does not parse;
  * WICK_ERR_OUT_OF_MEMORY. */
 WICK_API wick_status wick_api_open(wick_model *model, const wick_api_desc *desc, wick_api **api,
                                    wick_error *error);
@@ -119,7 +119,8 @@ WICK_API wick_status wick_api_step(wick_api *api);
 
 /* The status of HTTP (RFC 9110), 200 or 400 and above; 0: not known yet. */
 WICK_API int wick_exchange_status(const wick_exchange *exchange);
-/* The media type: "application/json" or "text/event-stream". */
+/* The media type: "application/json"; of streams "text/event-stream" or "application/x-ndjson"
+ * (ollama's); of /metrics "text/plain; version=0.0.4". */
 WICK_API const char *wick_exchange_type(const wick_exchange *exchange);
 /* Bytes of the answer that have come since the last call; size 0: none. Valid until the next call
  * with the API. */

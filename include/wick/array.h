@@ -226,7 +226,7 @@ WICK_API wick_tensor *wick_kron(wick_tensor *a, wick_tensor *b);
  * letters; "..." stands for the dims that have none, which broadcast. Without "->" the result has
  * the labels that occur once, in the order of the alphabet. Floats.
  * WICK_ERR_VALUE: the text; WICK_ERR_SHAPE: extents that differ, or more than WICK_MAX_RANK dims
- * in a result between. */
+ * in an intermediate result. */
 #define WICK_EINSUM_MAX 8
 WICK_API wick_tensor *wick_einsum(const char *text, wick_tensor *const *x, size_t count);
 /* x [variables, observations] or [observations]: covariances of the variables, [variables,
@@ -238,10 +238,11 @@ WICK_API wick_tensor *wick_corrcoef(wick_tensor *x);
  * part): [.., 2]. dim has `length` elements (0: as x), cut off or zero-padded; onesided: the
  * first length / 2 + 1 of the result, which is all of a real x. inverse: divided by length. Floats.
  * A prime factor of length above 128 takes memory for as many roots squared (Cooley, Tukey, 1965).
- * WICK_ERR_VALUE: length < 1, or inverse and onesided; WICK_ERR_DIM: dim is the last one. */
+ * WICK_ERR_VALUE: length < 0, or 0 where dim is empty, or inverse and onesided; WICK_ERR_DIM: dim
+ * is the last one. */
 WICK_API wick_tensor *wick_dft(wick_tensor *x, int dim, int64_t length, bool inverse,
                                bool onesided);
-/* The sum of that diagonal of the last two dims. Numbers. */
+/* The sum of diagonal `offset` (0: the main one, > 0: above it) of the last two dims. Numbers. */
 WICK_API wick_tensor *wick_trace(wick_tensor *x, int64_t offset);
 
 #ifdef __cplusplus

@@ -121,7 +121,7 @@ typedef struct wick_device_stats {
     uint64_t live_bytes, peak_bytes;          /* through the hook */
     uint64_t buffer_bytes, buffer_peak_bytes; /* tensor data, mapped files not counted */
     uint64_t n_ops;                           /* kernels run */
-    uint64_t n_ops_ref;    /* of these, linear: in cpu/ref because there is no faster kernel */
+    uint64_t n_ops_ref;    /* products with weights that no kernel but cpu/ref could compute */
     uint64_t n_fallbacks;  /* ops that another device had to compute */
     uint64_t n_decomposed; /* fused ops that were taken apart */
     uint64_t n_fused;      /* ops that were computed as steps of a chain */
@@ -147,8 +147,8 @@ typedef struct wick_device_stats {
 
 WICK_API void wick_device_get_stats(const wick_device *device, wick_device_stats *stats);
 
-/* Gives memory that nothing on the device needs back to the system; nothing is moved. Waits for
- * what was submitted before. *freed (may be NULL): bytes. Native only. */
+/* Returns unused device memory to the system; nothing is moved. Waits for what was submitted
+ * before. *freed (may be NULL): bytes. Native only. */
 WICK_API wick_status wick_device_trim(wick_device *device, uint64_t *freed, wick_error *error);
 
 /* One line per kernel that ran while desc.profile was set: returns how many there are and writes at

@@ -258,8 +258,9 @@ WICK_API wick_status wick_session_next(wick_session *session, wick_event *event)
 typedef struct wick_session_stats {
     uint32_t n_prompt, n_reused, n_generated; /* tokens */
     uint32_t n_drafted, n_accepted;           /* guesses that were computed; that were right */
-    double prompt_seconds, generate_seconds, first_token_seconds;
-    uint64_t cache_bytes;
+    double prompt_seconds, generate_seconds;
+    double first_token_seconds;         /* from the last append or sync */
+    uint64_t cache_bytes;               /* of the whole context, used or not */
     uint32_t n_context, context_length; /* used, room */
     uint64_t seed;                      /* of the sampler; 0: it draws nothing */
 } wick_session_stats;

@@ -153,9 +153,9 @@ WICK_API wick_status wick_read_scalar(wick_tensor *tensor, double *value);
 WICK_API wick_status wick_read_text(wick_tensor *tensor, char *text, size_t capacity,
                                     size_t *length);
 
-/* The same without blocking: start, wick_read_poll until it is not WICK_PENDING, finish copies into
- * data and frees the reading in any case. finish before poll is done is WICK_ERR_STATE; with data
- * NULL it gives the read up at any time (WICK_ERR_CANCELLED).
+/* wick_read without blocking: start, wick_read_poll until it is not WICK_PENDING, finish copies
+ * into data and frees the reading in any case. finish before poll is done is WICK_ERR_STATE; with
+ * data NULL it gives the read up at any time (WICK_ERR_CANCELLED).
  *
  * What is read is what the tensor holds at the start or, while wick_flush gives WICK_PENDING, at
  * the first poll after that has ended. Natively, start waits for kernels of earlier operations that

@@ -410,6 +410,7 @@ export interface SessionStats {
   generateSeconds: number;
   /** From the prompt to the first token. */
   firstTokenSeconds: number;
+  /** Of the whole context, used or not. */
   cacheBytes: number;
   /** Tokens in the context, and how many it holds. */
   contextUsed: number;
