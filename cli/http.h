@@ -1,4 +1,4 @@
-/* http.h: GET by HTTP, for `wick pull` alone. http/curl.c does it with libcurl; a build without
+/* http.h: GET over HTTP, for `wick pull` alone. http/curl.c does it with libcurl; a build without
  * libcurl has http/none.c, which says so. */
 #ifndef WICK_CLI_HTTP_H
 #define WICK_CLI_HTTP_H

@@ -1,4 +1,4 @@
-/* serve.c: `wick serve`: answers the APIs that programs speak (wick/api.h), by HTTP. */
+/* serve.c: `wick serve`: answers the APIs that programs speak (wick/api.h), over HTTP. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "cli.h"
@@ -146,7 +146,8 @@ static const cli_option table[] = {
      .kind = &cli_flag,
      .offset = OFFSET(reranks)},
     {.name = "context-shift",
-     .help = "a text that fills the context goes on without its older half, see docs/sessions.md",
+     .help = "let a text continue after it has filled the context, without its older half "
+             "(docs/sessions.md)",
      .kind = &cli_flag,
      .offset = OFFSET(context_shift)},
     {.name = "keep",
@@ -481,7 +482,7 @@ static int run(void *given) {
 
 const cli_command cli_serve = {
     .name = "serve",
-    .summary = "answer OpenAI's API by HTTP",
+    .summary = "answer OpenAI's API over HTTP",
     .details =
         "  wick serve MODEL.gguf --port 8080\n"
         "  curl http://127.0.0.1:8080/v1/completions -d '{\"prompt\": \"Once upon a time\"}'\n",

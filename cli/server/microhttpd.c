@@ -588,7 +588,9 @@ cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t si
                  strerror(errno));
     } else if (!start_daemons(server, desc)) {
         snprintf(error, size, "the HTTP server does not start%s",
-                 has_tls ? ": is the certificate one in PEM, and the key its own?" : "");
+                 has_tls ? ": check that the certificate is in PEM and "
+                           "that the key belongs to it"
+                         : "");
     } else {
         return server;
     }

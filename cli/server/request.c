@@ -66,11 +66,12 @@ int cli_request_refuses(struct MHD_Connection *connection, const cli_access *acc
 void cli_request_error(const char *path, int status, char text[CLI_ERROR_TEXT]) {
     const char *const why =
         status == MHD_HTTP_UNAUTHORIZED        ? "the API key is missing or wrong"
-        : status == MHD_HTTP_FORBIDDEN         ? "this name of the host is not allowed"
+        : status == MHD_HTTP_FORBIDDEN         ? "this Host is not allowed (see --allowed-hosts)"
         : status == MHD_HTTP_CONTENT_TOO_LARGE ? "the request is too large"
         : status == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE ? "the headers are too large"
-        : status == MHD_HTTP_UNSUPPORTED_MEDIA_TYPE ? "Content-Encoding: a body must come as it is"
-        : status == MHD_HTTP_SERVICE_UNAVAILABLE ? "the server is short of memory, or shutting down"
-                                                 : "the request makes no sense";
+        : status == MHD_HTTP_UNSUPPORTED_MEDIA_TYPE ? "compressed request bodies are not supported"
+        : status == MHD_HTTP_SERVICE_UNAVAILABLE
+            ? "the server is short of memory, or shutting down"
+            : "Content-Length is given twice, or with Transfer-Encoding";
     wick_api_error(path != NULL ? path : "", status, why, text, CLI_ERROR_TEXT);
 }

@@ -187,7 +187,7 @@ wick_status wk_request_logprobs(wick_exchange *x, wick_error *err) {
     WK_TRY(wk_request_bool(x, "logprobs", &x->has_logprobs, err));
     WK_TRY(wk_request_whole(x, "top_logprobs", 0, MOST, &x->n_top, err));
     if (x->n_top > 0 && !x->has_logprobs)
-        return wk_fail(err, WICK_ERR_VALUE, "top_logprobs wants logprobs to be true");
+        return wk_fail(err, WICK_ERR_VALUE, "top_logprobs needs logprobs: true");
     WK_TRY(wk_request_bool(x, "post_sampling_probs", &x->desc.drawn_logprobs, err));
     x->desc.n_logprobs = x->has_logprobs && x->n_top == 0 ? 1 : x->n_top;
     return WICK_OK;

@@ -134,7 +134,7 @@ static wick_status read_mirostat(wick_exchange *x, wick_error *err) {
     WK_TRY(read_number(x, "mirostat_tau", 0, 100, &tau, err));
     if (version == 1)
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                       "mirostat must be 0 or 2: version 1 is not there");
+                       "mirostat must be 0 or 2 (version 1 is not supported)");
     if (version == 2) x->desc.sampler.mirostat_tau = (float)tau;
     return WICK_OK;
 }
@@ -346,8 +346,8 @@ wick_status wk_request_generation(wick_exchange *x, wick_error *err) {
 
 /* ---- Messages ---- */
 
-static const char no_images[] = "messages: a part of a content must be a text: this server has no "
-                                "model that reads images, sound or files";
+static const char no_images[] = "messages: a content part must be a text: this model cannot "
+                                "read images, sound or files";
 
 static bool is_text_part(const wk_json *part) {
     const wk_json *const type = wk_json_get(part, "type");

@@ -246,7 +246,7 @@ static wick_status take_global(machine *m, bool is_on_stack) {
 static wick_status reduce(machine *m) {
     if (!has_values(m, 2) || top(m, 0)->kind != WK_PICKLED_TUPLE ||
         top(m, 1)->kind != WK_PICKLED_GLOBAL)
-        return refuse(m, "a call of what is not a name, or without a tuple of arguments");
+        return refuse(m, "a call needs a name and a tuple of arguments");
     wk_pickled *const arguments = top(m, 0), *const callee = top(m, 1);
     m->stack.n -= 2;
     if (wk_str_is(callee->text, "collections.OrderedDict")) {

@@ -680,7 +680,7 @@ def test_completion_of_zsh_and_fish():
     fish = succeeds("help", "--completion=fish").decode()
     for text, lines in (
             (zsh, ("#compdef wick", "    'embed:turn texts into vectors: embeddings'",
-                   "    'serve:answer OpenAI'\\''s API by HTTP'",
+                   "    'serve:answer OpenAI'\\''s API over HTTP'",
                    "        '--math[exact: everything in float32, the same bits for any chunk]"
                    ":word:(exact fast)' \\",
                    "        '--strict[fail where the device has no kernel for an operation, "

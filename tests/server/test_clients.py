@@ -219,10 +219,10 @@ def test_openai_helpers():
         equal((stopped.choices[0].finish_reason, stopped.choices[0].message.content),
               ("stop", seeded[0][:seeded[0].index(seeded[0][3:6])]))
         image = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": PIXEL}}]}]
-        refuses(openai.BadRequestError, "no model that reads images",
+        refuses(openai.BadRequestError, "this model cannot read images",
                 lambda: chat.create(model="any", messages=image))
         image[0]["content"] = [{"type": "input_image", "image_url": PIXEL, "detail": "low"}]
-        refuses(openai.BadRequestError, "no model that reads images",
+        refuses(openai.BadRequestError, "this model cannot read images",
                 lambda: client.responses.create(model="any", input=image))
         refuses(openai.BadRequestError, "context", lambda: chat.create(
             model="any", messages=[{"role": "user", "content": "word " * 100000}]))
@@ -273,7 +273,7 @@ def test_anthropic_more():
         assert client.messages.create(**asked, system=blocks).usage.input_tokens > 0
         image = [{"role": "user", "content": [{"type": "image", "source": {
             "type": "base64", "media_type": "image/png", "data": PIXEL.split(",")[1]}}]}]
-        refuses(anthropic.BadRequestError, "no model that reads images",
+        refuses(anthropic.BadRequestError, "this model cannot read images",
                 lambda: client.messages.create(**{**asked, "messages": image}))
 
 

@@ -106,7 +106,7 @@ static void test_blocks(void **state) {
                        "{\"max_tokens\":5,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":"
                        "\"document\",\"source\":{\"type\":\"base64\",\"data\":\"JVBERi0=\"}}]}]}",
                        400),
-                "no model that reads images");
+                "this model cannot read images");
     wick_api_close(api);
 }
 

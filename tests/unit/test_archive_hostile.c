@@ -262,7 +262,7 @@ static void test_pickles(void **state) {
     PICKLE("}(Nu.", bad, "a key without a value");
     PICKLE("Na.", bad, "not a list");
     PICKLE("NNs.", bad, "not a dict");
-    PICKLE("NNR.", bad, "a call of what is not a name");
+    PICKLE("NNR.", bad, "a call needs a name");
     PICKLE("NNb.", bad, "attributes");
     PICKLE("(\x85.", bad, "too short");
     PICKLE("Q.", bad, "too short");
