@@ -80,28 +80,29 @@ static const cli_option options[] = {
     {.name = "prompt",
      .letter = 'p',
      .argument = "N,...",
-     .help = "length of the prompt in tokens; 0: leave this test out",
+     .help = "length of the prompt in tokens; 0: skip this test",
      .kind = &counts_kind,
      .offset = offsetof(bench_options, n_prompt),
      .most = 1 << 20},
     {.name = "generate",
      .letter = 'n',
      .argument = "N,...",
-     .help = "tokens that are generated from an empty context; 0: leave this test out",
+     .help = "tokens that are generated from an empty context; 0: skip this test",
      .kind = &counts_kind,
      .offset = offsetof(bench_options, n_generated),
      .most = 1 << 20},
     {.name = "threads",
      .letter = 't',
      .argument = "N,...",
-     .help = "CPU threads; 0: one for each core that this process may use, which is also the most",
+     .help = "CPU threads; 0: one for each core that this process may use, which is "
+             "also the maximum",
      .kind = &counts_kind,
      .offset = offsetof(bench_options, threads),
      .most = 1024},
     {.name = "repetitions",
      .letter = 'r',
      .argument = "N",
-     .help = "runs of each test, after one to warm up",
+     .help = "runs of each test, after a warm-up",
      .kind = &cli_u32,
      .offset = offsetof(bench_options, n_repetitions),
      .least = 1,
@@ -456,11 +457,12 @@ static int run(void *given) {
 const cli_command cli_bench = {
     .name = "bench",
     .summary = "measure how fast a model reads prompts and generates",
-    .details = "Several numbers with commas are combined with each other. Shares are of what this "
-               "machine was\nmeasured to do at most: bytes read per second when generating, "
-               "multiplications and additions\nper second when reading a prompt.\n\n"
-               "  wick bench MODEL.gguf -p 512 -n 128 -t 1,2 -r 5\n"
-               "  wick bench --kernels --store --backend webgpu MODEL.gguf\n",
+    .details =
+        "Several numbers, comma-separated, are combined with each other. Shares are of this\n"
+        "machine's measured peak: bytes read per second when generating, multiplications\n"
+        "and additions per second when reading a prompt.\n\n"
+        "  wick bench MODEL.gguf -p 512 -n 128 -t 1,2 -r 5\n"
+        "  wick bench --kernels --store --backend webgpu MODEL.gguf\n",
     .groups = groups,
     .options_size = sizeof(bench_options),
     .defaults = set_defaults,

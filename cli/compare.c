@@ -18,7 +18,8 @@ typedef struct compare_options {
 
 static const cli_option options[] = {
     {.argument = "A",
-     .help = "a GGUF, safetensors, npy, npz or PyTorch file; for a model in parts, any of them",
+     .help = "a GGUF, safetensors, npy, npz or PyTorch file; for a split model, any "
+             "of its parts",
      .kind = &cli_model,
      .offset = offsetof(compare_options, a),
      .is_required = true},

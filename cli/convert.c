@@ -22,12 +22,12 @@ static const cli_option options[] = {
      .is_required = true},
     {.name = "type",
      .argument = "F32|F16|BF16",
-     .help =
-         "type of the matrices; without it they keep theirs. 'wick quantize' makes smaller ones",
+     .help = "type of the matrices; default: they keep theirs. 'wick quantize' makes "
+             "smaller ones",
      .kind = &cli_text,
      .offset = offsetof(convert_options, type)},
     {.name = "force",
-     .help = "replace a file that is there already",
+     .help = "replace an existing file",
      .kind = &cli_flag,
      .offset = offsetof(convert_options, force)},
 };
@@ -75,7 +75,7 @@ const cli_command cli_convert = {
     .name = "convert",
     .summary = "make a GGUF file of a folder from Hugging Face",
     .details = "  wick convert Qwen3-0.6B/ Qwen3-0.6B.gguf\n\n"
-               "Known are llama, mistral, mixtral, smollm3, granite, qwen2, qwen2_moe, qwen3,\n"
+               "Supported: llama, mistral, mixtral, smollm3, granite, qwen2, qwen2_moe, qwen3,\n"
                "qwen3_moe, gemma, gemma2, gemma3_text, phi, phi3, olmo2, olmo3, cohere, glm4,\n"
                "stablelm, starcoder2, gpt2, gpt_neox, falcon and bert: see docs/convert.md.\n",
     .groups = groups,

@@ -20,13 +20,13 @@ static const cli_option options[] = {
      .offset = offsetof(devices_options, json)},
     {.name = "webgpu-lib",
      .argument = "PATH",
-     .help = "look at this implementation of WebGPU (Dawn, wgpu-native) alone",
+     .help = "look only at this implementation of WebGPU (Dawn, wgpu-native)",
      .kind = &cli_text,
      .offset = offsetof(devices_options, webgpu_lib)},
     {.name = "wgsl",
      .argument = "KERNEL",
-     .help = "print the final WGSL of a GPU's kernel instead: of each program that a few random "
-             "operations need of it; a name that is none prints them all",
+     .help = "print the final WGSL of a GPU kernel instead: each program of it that a "
+             "few random operations need; an unknown name lists all kernels",
      .kind = &cli_text,
      .offset = offsetof(devices_options, wgsl)},
     {.name = "adapter",
@@ -141,10 +141,10 @@ static int run(void *given) {
 
 const cli_command cli_devices = {
     .name = "devices",
-    .summary = "list what can compute here",
+    .summary = "list the backends and GPUs of this machine",
     .details =
-        "In the order in which --backend auto chooses; then every GPU that WebGPU shows, and\n"
-        "why one cannot be used.\n",
+        "Backends come in the order in which --backend auto chooses; then every GPU that WebGPU\n"
+        "shows, and why one cannot be used.\n",
     .groups = groups,
     .options_size = sizeof(devices_options),
     .run = run,

@@ -35,7 +35,8 @@ static const cli_option engine_options[] = {
     {.name = "threads",
      .letter = 't',
      .argument = "N",
-     .help = "CPU threads; 0: one for each core that this process may use, which is also the most",
+     .help = "CPU threads; 0: one for each core that this process may use, which is "
+             "also the maximum",
      .kind = &cli_u32,
      .offset = offsetof(cli_engine_options, n_threads),
      .most = 1024},
@@ -52,16 +53,15 @@ static const cli_option engine_options[] = {
      .offset = offsetof(cli_engine_options, math)},
     {.name = "chunk",
      .argument = "N",
-     .help = "prompt tokens that are computed at once",
+     .help = "prompt tokens that are computed at a time",
      .kind = &cli_u32,
      .offset = offsetof(cli_engine_options, chunk_length),
      .least = 1,
      .most = 8192},
     {.name = "cache",
      .argument = "auto|f32|f16|q8_0|q4_0",
-     .help =
-         "number type of the key-value cache; auto: f32 in exact, f16 in fast math; q8_0 and q4_0 "
-         "take a half and a quarter of f16's memory",
+     .help = "number type of the key-value cache; auto: f32 in exact, f16 in fast "
+             "math; q8_0 and q4_0 take half and a quarter of f16's memory",
      .kind = &cli_word,
      .offset = offsetof(cli_engine_options, cache)},
     {.name = "strict",
@@ -123,8 +123,8 @@ static const cli_option engine_options[] = {
      .offset = offsetof(cli_engine_options, as_gpu)},
     {.name = "tuning",
      .argument = "FILE|none",
-     .help = "the choice of a GPU's kernels (docs/webgpu.md); without it the one that "
-             "'wick bench --kernels --store' has stored for the device",
+     .help = "how to choose a GPU's kernels (docs/webgpu.md); default: what 'wick "
+             "bench --kernels --store' has stored for the device",
      .kind = &cli_in,
      .offset = offsetof(cli_engine_options, tuning)},
     {.name = "gpu-layers",
@@ -140,18 +140,18 @@ static const cli_option engine_options[] = {
      .kind = &cli_size,
      .offset = offsetof(cli_engine_options, gpu_memory)},
     {.name = "debug",
-     .help = "check every command for the GPU by itself, so that errors name its kernel, and print "
-             "what the library logs, on standard error; slow",
+     .help = "check every GPU command separately, so that errors name its kernel, and "
+             "print what the library logs, on standard error; slow",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, debug)},
     {.name = "no-kernel-cache",
-     .help = "do not keep a GPU's compiled kernels in ~/.cache/wick/kernels, nor use those there",
+     .help = "neither keep compiled GPU kernels in ~/.cache/wick/kernels nor use "
+             "those there",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, no_kernel_cache)},
     {.name = "no-warm-up",
-     .help =
-         "a GPU's kernels are compiled when they are first needed instead of while the model is "
-         "loaded: ready sooner, but the first tokens wait",
+     .help = "compile GPU kernels when they are first needed instead of while the "
+             "model is loaded: ready sooner, but the first tokens wait",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, no_warm_up)},
 };
@@ -159,14 +159,15 @@ static const cli_option engine_options[] = {
 static const cli_option speculation_options[] = {
     {.name = "speculate",
      .argument = "auto|none|ngram|draft",
-     .help = "guess tokens and compute them together, which changes no text: ngram: what followed "
-             "when the last tokens were in the text before; draft: those of --draft; auto: both, "
-             "where they pay",
+     .help = "guess tokens and compute them together, which changes no text: ngram: "
+             "guess what followed the last tokens earlier in the text; draft: use "
+             "--draft; auto: both, where they pay",
      .kind = &cli_word,
      .offset = offsetof(cli_engine_options, speculate)},
     {.name = "draft",
      .argument = "DRAFT.gguf",
-     .help = "a smaller model of the same vocabulary, which makes guesses, see docs/speculation.md",
+     .help = "a smaller model of the same vocabulary that makes the guesses "
+             "(docs/speculation.md)",
      .kind = &cli_model,
      .offset = offsetof(cli_engine_options, draft)},
 };

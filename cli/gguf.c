@@ -24,7 +24,7 @@ static const cli_option options[] = {
      .offset = offsetof(gguf_options, what),
      .is_required = true},
     {.argument = "MODEL.gguf",
-     .help = "the model; for one in parts, the path of any of them",
+     .help = "the model; for a split model, the path of any part",
      .kind = &cli_model,
      .offset = offsetof(gguf_options, in),
      .is_required = true},
@@ -46,7 +46,7 @@ static const cli_option options[] = {
      .offset = offsetof(gguf_options, max_tensors),
      .most = UINT32_MAX},
     {.name = "force",
-     .help = "replace files that are there already",
+     .help = "replace existing files",
      .kind = &cli_flag,
      .offset = offsetof(gguf_options, force)},
 };
@@ -160,7 +160,7 @@ const cli_command cli_gguf = {
     .summary = "split a model file into parts, or make one file of its parts",
     .details = "  wick gguf split MODEL.gguf PARTS.gguf --max-size 2G\n"
                "  wick gguf merge PARTS-00001-of-00003.gguf MODEL.gguf\n\n"
-               "Other commands take the path of a part for the whole model, too.\n",
+               "Other commands, too, accept the path of a part for the whole model.\n",
     .groups = groups,
     .options_size = sizeof(gguf_options),
     .run = run,

@@ -106,12 +106,12 @@ void cli_print_overview(const cli_command *const *commands) {
     print_entry("  -h, --help", "this text; after a command: that command's");
     print_entry("      --version", "the version");
     print_entry("  -q, --quiet", "of every command: only warnings and errors on standard error");
-    print_entry("  -v, --verbose", "of every command: what the library logs, too");
+    print_entry("  -v, --verbose", "of every command: print what the library logs, too");
     print_entry("  -f, --file FILE", "of every command that reads a text: take it from a file");
     print_entry("      --list-backends", "the same as 'wick devices'");
     printf("\nExit status: " CLI_EXIT_STATUS "\n"
            "\nTry:\n"
-           "  wick run                                   a small model that is in the command\n"
+           "  wick run                                   the small model built into the command\n"
            "  wick run MODEL.gguf \"Why is the sky blue?\" your own\n"
            "  wick pull hf:OWNER/REPO                    one from huggingface.co\n"
            "  wick help run                              all that can be set\n");

@@ -50,7 +50,7 @@ static const cli_option options[] = {
      .offset = offsetof(imatrix_options, length),
      .most = 8192},
     {.name = "force",
-     .help = "replace a file that is there already",
+     .help = "replace an existing file",
      .kind = &cli_flag,
      .offset = offsetof(imatrix_options, force)},
 };

@@ -58,18 +58,18 @@ typedef struct help_options {
 
 static const cli_option help_arguments[] = {
     {.argument = "COMMAND",
-     .help = "the command to explain; without it, all of them are listed",
+     .help = "the command to explain; without it, all commands are listed",
      .kind = &cli_text,
      .offset = offsetof(help_options, command)},
 };
 static const cli_option help_outputs[] = {
     {.name = "man",
-     .help = "print the manual page, as 'man -l -' takes it",
+     .help = "print the manual page, for 'man -l -'",
      .kind = &cli_flag,
      .offset = offsetof(help_options, is_manual)},
     {.name = "completion",
      .argument = "none|bash|zsh|fish",
-     .help = "print what this shell needs to complete commands and options",
+     .help = "print the completion script of commands and options for this shell",
      .kind = &cli_word,
      .offset = offsetof(help_options, shell)},
 };

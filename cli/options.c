@@ -17,12 +17,12 @@ typedef struct parser {
 static const cli_option common[] = {
     {.name = "quiet",
      .letter = 'q',
-     .help = "no progress, notes and figures on standard error, only warnings and errors",
+     .help = "only warnings and errors on standard error: no progress, notes or figures",
      .kind = &cli_flag,
      .offset = offsetof(cli_common_options, quiet)},
     {.name = "verbose",
      .letter = 'v',
-     .help = "on standard error also what the library logs, and why no GPU is used",
+     .help = "also print, on standard error, what the library logs and why no GPU is used",
      .kind = &cli_flag,
      .offset = offsetof(cli_common_options, verbose)},
 };

@@ -60,8 +60,8 @@ static const cli_option options[] = {
      .most = 1 << 24},
     {.name = "kl",
      .argument = "BASE.gguf",
-     .help = "compare with this model of the same vocabulary: KL divergence, and how often both "
-             "find the same token likeliest",
+     .help = "compare with this model of the same vocabulary: KL divergence, and how "
+             "often both rate the same token likeliest",
      .kind = &cli_model,
      .offset = offsetof(perplexity_options, base)},
     {.name = "json",
@@ -182,12 +182,12 @@ const cli_command cli_perplexity = {
     .name = "perplexity",
     .summary = "measure how well a model predicts a text, and how far it is from another model",
     .details = "  wick perplexity MODEL-Q4_K_M.gguf -f TEXT.txt --kl MODEL-F16.gguf\n\n"
-               "The tokens of the text are cut into chunks of --context; what is left at the\n"
-               "end is not read. Where the text begins with the model's begin token, so does\n"
-               "every chunk, in place of its first token. Scored are the tokens that have at\n"
-               "least --skip tokens of their chunk before them: perplexity is exp of the mean\n"
-               "of their -log p. Errors are standard errors of the mean. Ctrl-C ends with the\n"
-               "estimate so far. docs/judging.md has more.\n",
+               "The tokens of the text are cut into chunks of --context; what is left after the\n"
+               "last whole chunk is not read. Where the text begins with the model's begin\n"
+               "token, so does every chunk, in place of its first token. A token is scored if\n"
+               "at least --skip tokens of its chunk come before it: perplexity is exp of the\n"
+               "mean of their -log p. Errors are standard errors of the mean. Ctrl-C ends with\n"
+               "the estimate so far. docs/judging.md has more.\n",
     .groups = groups,
     .options_size = sizeof(perplexity_options),
     .defaults = set_defaults,

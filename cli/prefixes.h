@@ -11,7 +11,7 @@
 #define CLI_PREFIX_CACHE(type, field)                                                              \
     {.name = "prefix-cache",                                                                       \
      .argument = "FOLDER",                                                                         \
-     .help = "keep what was computed in this folder, for texts that begin alike in later runs",    \
+     .help = "keep what was computed in this folder, for later texts with the same beginning",     \
      .kind = &cli_text,                                                                            \
      .offset = offsetof(type, field)}
 

@@ -29,8 +29,9 @@ static void set_defaults(void *given) {
 
 static const cli_option options[] = {
     {.argument = "[hf:]OWNER/REPO[:FILE]|URL",
-     .help = "a repository of huggingface.co, FILE being the name of a file there or a part of it "
-             "such as q8_0; without it the only one, else that of q4_k_m; or the address of a file",
+     .help = "a repository of huggingface.co; FILE is the name of a file there or a "
+             "part of it such as q8_0, default: the only model, else the q4_k_m one; "
+             "or the address of a file",
      .kind = &cli_text,
      .offset = offsetof(pull_options, source),
      .is_required = true},
@@ -45,7 +46,7 @@ static const cli_option options[] = {
      .offset = offsetof(pull_options, sha256)},
     {.name = "mirror",
      .argument = "URL",
-     .help = "ask there instead of $HF_ENDPOINT or https://huggingface.co",
+     .help = "the hub to use instead of $HF_ENDPOINT or https://huggingface.co",
      .kind = &cli_text,
      .offset = offsetof(pull_options, mirror)},
     {.name = "offline",
@@ -54,14 +55,14 @@ static const cli_option options[] = {
      .offset = offsetof(pull_options, offline)},
     {.name = "stall",
      .argument = "SECONDS",
-     .help = "give up a connection that brings less than 1 KiB a second for this long",
+     .help = "end a connection that brings less than 1 KiB a second for this long",
      .kind = &cli_u32,
      .offset = offsetof(pull_options, stall_seconds),
      .least = 1,
      .most = 3600},
     {.name = "retries",
      .argument = "N",
-     .help = "connections in a row that may break off without a new byte before it gives up",
+     .help = "give up after N retries in a row that brought no new byte",
      .kind = &cli_u32,
      .offset = offsetof(pull_options, n_retries),
      .most = 1000},
@@ -322,13 +323,12 @@ static int run(void *given) {
 const cli_command cli_pull = {
     .name = "pull",
     .summary = "fetch a model from huggingface.co or another address",
-    .details =
-        "Prints the path of the file. 'wick run' and 'wick chat' fetch what they are given as\n"
-        "hf:OWNER/REPO by themselves. The same command continues a fetch that was stopped\n"
-        "or broke off. HF_TOKEN is sent to the hub if it is set. Models are kept\n"
-        "in models/ of $WICK_HOME, $XDG_CACHE_HOME/wick or ~/.cache/wick.\n\n"
-        "  wick pull HuggingFaceTB/SmolLM2-360M-Instruct-GGUF\n"
-        "  wick run SmolLM2-360M-Instruct-GGUF \"Why is the sky blue?\"\n",
+    .details = "Prints the path of the file. 'wick run' and 'wick chat' fetch a model named\n"
+               "hf:OWNER/REPO by themselves. The same command continues an interrupted fetch.\n"
+               "HF_TOKEN is sent to the hub if it is set. Models are kept in models/ of\n"
+               "$WICK_HOME, $XDG_CACHE_HOME/wick or ~/.cache/wick.\n\n"
+               "  wick pull HuggingFaceTB/SmolLM2-360M-Instruct-GGUF\n"
+               "  wick run SmolLM2-360M-Instruct-GGUF \"Why is the sky blue?\"\n",
     .groups = groups,
     .options_size = sizeof(pull_options),
     .defaults = set_defaults,

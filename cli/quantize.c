@@ -18,7 +18,8 @@ typedef struct quantize_options {
 
 static const cli_option options[] = {
     {.argument = "MODEL.gguf",
-     .help = "the model, preferably of f32, f16 or bf16; for one in parts, any of them",
+     .help = "the model, preferably of f32, f16 or bf16; for a split model, any of "
+             "its parts",
      .kind = &cli_model,
      .offset = offsetof(quantize_options, in),
      .is_required = true},
@@ -50,7 +51,7 @@ static const cli_option options[] = {
      .offset = offsetof(quantize_options, n_threads),
      .most = 1024},
     {.name = "force",
-     .help = "replace a file that is there already",
+     .help = "replace an existing file",
      .kind = &cli_flag,
      .offset = offsetof(quantize_options, force)},
 };

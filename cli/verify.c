@@ -49,7 +49,7 @@ static const cli_group group = {"Arguments and options", options, sizeof options
 static const cli_option device_options[] = {
     {.name = "backend",
      .argument = "auto|cpu|webgpu",
-     .help = "whose kernels; 'wick devices' lists what is here",
+     .help = "the backend to check; 'wick devices' lists what is available",
      .kind = &cli_backend,
      .offset = offsetof(verify_options, backend)},
     {.name = "adapter",
@@ -240,8 +240,8 @@ static int run(void *given) {
 
 const cli_command cli_verify = {
     .name = "verify",
-    .summary = "prove that the kernels of this machine's device are right",
-    .details = "Runs every kernel that the device can run, also those that it would not choose, on "
+    .summary = "check every kernel of a device on this machine",
+    .details = "Runs every kernel that the device can run, including those it would not choose, on "
                "random\noperations, and compares with plain loops on the CPU. Errors are relative "
                "to the root mean\nsquare of the results; bound: the largest error as a share of "
                "what is allowed. Exit status\n1: a kernel is wrong.\n",

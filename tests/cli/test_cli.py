@@ -722,7 +722,7 @@ def test_help():
             assert re.fullmatch(LETTERS[letter], name), (command, letter, name)
         assert max(map(len, text.decode().splitlines())) <= 100
     said = " ".join(succeeds("help", "quantize").decode().split())
-    assert "replace a file that is there already" in said, said
+    assert "replace an existing file" in said, said
 
 
 if __name__ == "__main__":
