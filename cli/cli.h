@@ -42,8 +42,9 @@ void cli_describe_option(const cli_option *option, const unsigned char *options,
 enum { CLI_USAGE_SIZE = 160 };
 void cli_describe_usage(const cli_command *command, char *out, size_t size);
 void cli_print_command_help(const cli_command *command);
-/* commands: in the order of the help text, NULL at the end. */
-void cli_print_overview(const cli_command *const *commands);
+/* In the order of the help text, NULL at the end. */
+extern const cli_command *const cli_commands[];
+void cli_print_overview(void);
 
 /* A sentence on standard error: of one line, on a terminal broken between words. Names from files,
  * servers and the command line may be in it. */

@@ -66,19 +66,19 @@ static void print_bash_values(const cli_command *command) {
     }
 }
 
-static void print_bash(const cli_command *const *commands) {
+static void print_bash(void) {
     printf("# bash completion for wick\n_wick() {\n"
            "  local current=\"${COMP_WORDS[COMP_CWORD]}\" options='' words=''\n"
            "  COMPREPLY=()\n"
            "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W '--help --version");
-    for (const cli_command *const *at = commands; *at != NULL; at++) printf(" %s", (*at)->name);
+    for (const cli_command *const *at = cli_commands; *at != NULL; at++) printf(" %s", (*at)->name);
     printf("' -- \"$current\"))\n    return\n  fi\n"
            "  case \"${COMP_WORDS[1]} ${COMP_WORDS[COMP_CWORD - 1]}\" in\n");
-    for (const cli_command *const *at = commands; *at != NULL; at++) print_bash_values(*at);
+    for (const cli_command *const *at = cli_commands; *at != NULL; at++) print_bash_values(*at);
     printf("    'help '*) words='");
-    for (const cli_command *const *at = commands; *at != NULL; at++) printf("%s ", (*at)->name);
+    for (const cli_command *const *at = cli_commands; *at != NULL; at++) printf("%s ", (*at)->name);
     printf("' ;;\n  esac\n  case \"${COMP_WORDS[1]}\" in\n");
-    for (const cli_command *const *at = commands; *at != NULL; at++) print_bash_options(*at);
+    for (const cli_command *const *at = cli_commands; *at != NULL; at++) print_bash_options(*at);
     printf("  esac\n"
            "  case \"$current\" in\n"
            "    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$current\")) ;;\n"
@@ -119,9 +119,9 @@ static void print_zsh_command(const cli_command *command, const char *words) {
     printf("        '*:%s' ;;\n", words != NULL ? words : "file:_files");
 }
 
-static void print_zsh(const cli_command *const *commands) {
+static void print_zsh(void) {
     printf("#compdef wick\n_wick() {\n  local -a commands\n  commands=(\n");
-    for (const cli_command *const *at = commands; *at != NULL; at++) {
+    for (const cli_command *const *at = cli_commands; *at != NULL; at++) {
         printf("    '%s:", (*at)->name);
         print_short((*at)->summary);
         printf("'\n");
@@ -129,7 +129,7 @@ static void print_zsh(const cli_command *const *commands) {
     printf("  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    return\n  fi\n"
            "  local command=$words[2]\n  shift words\n  (( CURRENT-- ))\n"
            "  case $command in\n");
-    for (const cli_command *const *at = commands; *at != NULL; at++)
+    for (const cli_command *const *at = cli_commands; *at != NULL; at++)
         print_zsh_command(
             *at, strcmp((*at)->name, "help") == 0 ? "command:{_describe command commands}" : NULL);
     printf("  esac\n}\n_wick \"$@\"\n");
@@ -164,10 +164,10 @@ static void print_fish_words(const char *command, const char *words) {
     printf("'\n");
 }
 
-static void print_fish(const cli_command *const *commands) {
+static void print_fish(void) {
     printf("# fish completion for wick\n"
            "complete -c wick -s h -l help -d 'explain the command'\n");
-    for (const cli_command *const *at = commands; *at != NULL; at++) {
+    for (const cli_command *const *at = cli_commands; *at != NULL; at++) {
         const cli_option *option;
         printf("complete -c wick -n __fish_use_subcommand -f -a %s -d '", (*at)->name);
         print_short((*at)->summary);
@@ -180,8 +180,8 @@ static void print_fish(const cli_command *const *commands) {
     }
 }
 
-void cli_print_completion(const cli_command *const *commands, cli_shell shell) {
-    if (shell == CLI_BASH) print_bash(commands);
-    if (shell == CLI_ZSH) print_zsh(commands);
-    if (shell == CLI_FISH) print_fish(commands);
+void cli_print_completion(cli_shell shell) {
+    if (shell == CLI_BASH) print_bash();
+    if (shell == CLI_ZSH) print_zsh();
+    if (shell == CLI_FISH) print_fish();
 }

@@ -93,11 +93,11 @@ void cli_print_command_help(const cli_command *command) {
     if (command->details != NULL) printf("\n%s", command->details);
 }
 
-void cli_print_overview(const cli_command *const *commands) {
+void cli_print_overview(void) {
     printf("wick %s: tensors and language models in C\n\n"
            "Usage: wick COMMAND [options]\n\nCommands:\n",
            wick_version());
-    for (const cli_command *const *command = commands; *command != NULL; command++) {
+    for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
         char head[32];
         snprintf(head, sizeof head, "  %s", (*command)->name);
         print_entry(head, (*command)->summary);

@@ -16,7 +16,7 @@
 static const cli_command help_command;
 
 /* In the order of the help text. */
-static const cli_command *const commands[] = {
+const cli_command *const cli_commands[] = {
     &cli_run,      &cli_chat_command_line,
     &cli_serve,    &cli_embed,
     &cli_rerank,   &cli_pull,
@@ -31,14 +31,14 @@ static const cli_command *const commands[] = {
     &help_command, NULL,
 };
 
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
+enum { N_COMMANDS = sizeof cli_commands / sizeof *cli_commands };
 
 /* NULL when there is none; "NAME is unknown, did you mean ..." is then printed. */
 static const cli_command *find_command(const char *name) {
     const char *names[N_COMMANDS] = {NULL};
-    for (size_t i = 0; commands[i] != NULL; i++) {
-        if (strcmp(name, commands[i]->name) == 0) return commands[i];
-        names[i] = commands[i]->name;
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        if (strcmp(name, cli_commands[i]->name) == 0) return cli_commands[i];
+        names[i] = cli_commands[i]->name;
     }
     const char *const nearest = cli_nearest(name, names);
     if (nearest != NULL)
@@ -80,11 +80,11 @@ static const cli_group *const help_groups[] = {&help_group, &help_output_group, 
 
 static int run_help(void *given) {
     const help_options *const o = given;
-    if (o->is_manual) cli_print_manual(commands);
-    if (o->shell != CLI_NO_SHELL) cli_print_completion(commands, (cli_shell)o->shell);
+    if (o->is_manual) cli_print_manual();
+    if (o->shell != CLI_NO_SHELL) cli_print_completion((cli_shell)o->shell);
     if (o->is_manual || o->shell != CLI_NO_SHELL) return CLI_OK;
     if (o->command == NULL) {
-        cli_print_overview(commands);
+        cli_print_overview();
         return CLI_OK;
     }
     const cli_command *const command = find_command(o->command);
@@ -163,7 +163,7 @@ static int run_command(const cli_command *command, char *const *words, size_t n)
 static int run_word(char *const *words, size_t n) {
     const char *const word = words[0];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-        cli_print_overview(commands);
+        cli_print_overview();
         return CLI_OK;
     }
     if (strcmp(word, "--version") == 0) {

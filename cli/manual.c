@@ -64,19 +64,19 @@ static void print_command(const cli_command *command) {
     fputs(".fi\n", stdout);
 }
 
-void cli_print_manual(const cli_command *const *commands) {
+void cli_print_manual(void) {
     printf(".TH WICK 1 \"\" \"wick %s\" \"User Commands\"\n", wick_version());
     fputs(".SH NAME\nwick \\- tensors and language models in C\n"
           ".SH SYNOPSIS\n.B wick\n.I COMMAND\n[options]\n"
           ".SH DESCRIPTION\nRuns, converts and examines language models in GGUF files, on the CPU"
           " or on a GPU by WebGPU.\n",
           stdout);
-    for (const cli_command *const *command = commands; *command != NULL; command++) {
+    for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
         print_line(".TP\n.B ", (*command)->name);
         print_line("", (*command)->summary);
     }
     fputs(".SH COMMANDS\n", stdout);
-    for (const cli_command *const *command = commands; *command != NULL; command++)
+    for (const cli_command *const *command = cli_commands; *command != NULL; command++)
         print_command(*command);
     fputs(".SH OPTIONS OF EVERY COMMAND\n", stdout);
     print_group(&cli_common_group, (const unsigned char *)&cli_common);

@@ -5,10 +5,10 @@
 
 #include "cli.h"
 
-/* All of these write to standard output; commands ends with NULL. */
-void cli_print_manual(const cli_command *const *commands); /* roff */
+/* All of these write to standard output. */
+void cli_print_manual(void); /* roff */
 
 typedef enum cli_shell { CLI_NO_SHELL, CLI_BASH, CLI_ZSH, CLI_FISH } cli_shell;
-void cli_print_completion(const cli_command *const *commands, cli_shell shell);
+void cli_print_completion(cli_shell shell);
 
 #endif

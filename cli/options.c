@@ -102,6 +102,13 @@ static bool take_option(parser *p, const cli_option *option, const char *value) 
 
 enum { MAX_NAMES = 128 };
 
+/* The command that has an option of this name; NULL: none. */
+static const cli_command *find_owner(const char *name) {
+    for (const cli_command *const *at = cli_commands; *at != NULL; at++)
+        if (find_name(*at, name, strlen(name)) != NULL) return *at;
+    return NULL;
+}
+
 static bool fail_unknown(const parser *p, const char *word) {
     const char *names[MAX_NAMES + 1] = {NULL};
     size_t n_names = 0;
@@ -115,7 +122,10 @@ static bool fail_unknown(const parser *p, const char *word) {
     snprintf(bare, sizeof bare, "%s", word + strspn(word, "-"));
     bare[strcspn(bare, "=")] = '\0';
     const char *const nearest = cli_nearest(bare, names);
-    if (nearest != NULL)
+    const cli_command *const owner = find_owner(bare);
+    if (owner != NULL)
+        cli_usage_error(p->command, "'--%s' is an option of 'wick %s'", bare, owner->name);
+    else if (nearest != NULL)
         cli_usage_error(p->command, "unknown option '%s', did you mean '--%s'?", word, nearest);
     else
         cli_usage_error(p->command, "unknown option '%s'", word);
@@ -142,7 +152,12 @@ static bool take_short(parser *p, const char *word) {
 static bool take_place(parser *p, const char *word) {
     const cli_option *const option = find_place(p->command, p->n_places);
     if (option == NULL) {
-        cli_usage_error(p->command, "'%s' is one argument too many", word);
+        const cli_option *const last =
+            p->n_places > 0 ? find_place(p->command, p->n_places - 1) : NULL;
+        cli_usage_error(p->command, "'%s' is one argument too many%s", word,
+                        last != NULL && last->kind == &cli_text
+                            ? ": a text of several words needs quotation marks"
+                            : "");
         return false;
     }
     p->n_places++;

@@ -83,8 +83,9 @@ static void print_plan(const quantize_options *o, const wick_quantize_tensor *pl
                wick_dtype_name(plan[i].dtype), plan[i].is_fallback ? " (fallback)" : "",
                is_changed && plan[i].has_importance ? " (importance)" : "");
     }
-    cli_say("%zu of %zu tensors change their type: %s to %s", n_quantized, n,
-            cli_bytes_text(before).text, cli_bytes_text(after).text);
+    if (!cli_common.quiet)
+        cli_say("%zu of %zu tensors change their type: %s to %s", n_quantized, n,
+                cli_bytes_text(before).text, cli_bytes_text(after).text);
     if (n_fallbacks > 0)
         cli_say(
             "%zu tensors get another type than the one of %s: their rows do not fill its blocks",
@@ -180,6 +181,7 @@ static int run(void *given) {
     const int code = work(quantizing);
     if (wick_quantize_finish(quantizing, code == CLI_OK, &error) != WICK_OK && code == CLI_OK)
         return cli_report(&error, OUT_HINT);
+    if (code == CLI_OK && !cli_common.quiet) cli_say("wrote %s", o->out);
     return code;
 }
 

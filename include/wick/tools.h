@@ -51,8 +51,9 @@ WICK_API size_t wick_tensor_file_count(const wick_tensor_file *file);
 /* In the order of the file, valid until it is closed; NULL where index is out of range. */
 WICK_API const wick_file_tensor *wick_tensor_file_get(const wick_tensor_file *file, size_t index);
 /* A copy on the device, of the type and shape that it has in the file; block types of GGUF serve as
- * weights. NULL on failure; the device has the reason: WICK_ERR_NOT_FOUND where the file has no
- * tensor of that name. */
+ * weights. name NULL: the only tensor of the file (of .npy files, its name is ""). NULL on failure;
+ * the device has the reason: WICK_ERR_NOT_FOUND where the file has no tensor of that name,
+ * WICK_ERR_ARGUMENT where the name is NULL and there are several. */
 WICK_API wick_tensor *wick_tensor_file_load(wick_tensor_file *file, wick_device *device,
                                             const char *name);
 /* The same in one call. */

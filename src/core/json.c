@@ -31,18 +31,19 @@ static void skip_space(reader *r) {
         r->in.at++;
 }
 
-/* Behind "\u": one code unit, or two where the first is a leading surrogate. */
+/* After "\u": one code unit, or two that are a pair. JavaScript cuts texts within pairs, and writes
+ * the halves like this. */
 static wick_status read_unicode(reader *r, size_t start, char **out) {
     uint32_t code, second;
     if (!wk_accept_hex(&r->in, 4, &code))
         return fail_at(r, start, "\\u needs four hexadecimal digits");
-    if (code >= 0xDC00 && code <= 0xDFFF) return fail_at(r, start, "lone surrogate");
-    if (code >= 0xD800 && code <= 0xDBFF) {
-        if (!wk_accept(&r->in, "\\u")) return fail_at(r, start, "lone surrogate");
-        if (!wk_accept_hex(&r->in, 4, &second))
-            return fail_at(r, start, "\\u needs four hexadecimal digits");
-        if (second < 0xDC00 || second > 0xDFFF) return fail_at(r, start, "lone surrogate");
+    const size_t at = r->in.at;
+    if (code >= 0xD800 && code <= 0xDBFF && wk_accept(&r->in, "\\u") &&
+        wk_accept_hex(&r->in, 4, &second) && second >= 0xDC00 && second <= 0xDFFF) {
         code = 0x10000 + ((code - 0xD800) << 10) + (second - 0xDC00);
+    } else {
+        r->in.at = at;
+        if (code >= 0xD800 && code <= 0xDFFF) code = 0xFFFD;
     }
     *out += wk_utf8_encode(code, *out);
     return WICK_OK;

@@ -32,9 +32,9 @@ struct wk_json {
 };
 
 /* Parses one value that fills the text (white space around it allowed, and a byte order mark before
- * it, RFC 8259, 8.1). Nesting deeper than 128, bad UTF-8, lone surrogates, bad escapes and trailing
- * text are WICK_ERR_FORMAT with the byte offset. Also accepts NaN, Infinity and -Infinity, which
- * Python's json writes. */
+ * it, RFC 8259, 8.1). Nesting deeper than 128, bad UTF-8, bad escapes and trailing text are
+ * WICK_ERR_FORMAT with the byte offset. A lone surrogate becomes U+FFFD. Also accepts NaN, Infinity
+ * and -Infinity, which Python's json writes. */
 wick_status wk_json_parse(wk_arena *arena, const char *text, size_t size, wk_json **out,
                           wick_error *err);
 

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+enum { UNSET = -1 }; /* the rank of an output before infer */
+
 /* --- Making --- */
 
 static wick_status check_kernel(const wick_operation_desc *desc, const char *name,
@@ -105,6 +107,7 @@ static bool check_inputs(const run *r, wick_tensor *const *inputs) {
 static bool make_outputs(run *r) {
     wick_error reason = {.status = WICK_OK};
     const wick_operation_desc *const desc = r->desc;
+    for (int i = 0; i < desc->n_outputs; i++) r->views[i].shape.rank = UNSET;
     const wick_status status =
         desc->infer(desc->user, r->views + desc->n_outputs, r->views, &reason);
     if (status != WICK_OK) {
@@ -112,6 +115,11 @@ static bool make_outputs(run *r) {
         return false;
     }
     for (int i = 0; i < desc->n_outputs; i++) {
+        if (r->views[i].shape.rank == UNSET) {
+            wk_device_fail(r->operation->device, WICK_ERR_SHAPE,
+                           "%s: infer sets no shape of output %d", desc->name, i);
+            return false;
+        }
         if (!wk_dtype_is_writable(desc->name, r->operation->device, r->views[i].dtype))
             return false;
         r->tensors[i] = wick_empty(r->operation->device, r->views[i].dtype, r->views[i].shape);

@@ -35,14 +35,25 @@ static wick_tensor *load(wick_tensor_file *file, wick_device *device,
     return made;
 }
 
+/* The only tensor of the file; NULL: it has others, or none. */
+static const wick_file_tensor *only_one(wick_tensor_file *file, wick_device *device) {
+    const size_t n = wick_tensor_file_count(file);
+    if (n == 1) return wick_tensor_file_get(file, 0);
+    (void)wk_device_fail(device, WICK_ERR_ARGUMENT,
+                         "'%s' has %zu tensors, and the name of one is NULL",
+                         wk_tensor_file_path(file), n);
+    return NULL;
+}
+
 wick_tensor *wick_tensor_file_load(wick_tensor_file *file, wick_device *device, const char *name) {
     if (device == NULL) return NULL;
-    if (file == NULL || name == NULL) {
-        (void)wk_device_fail(device, WICK_ERR_ARGUMENT,
-                             "wick_tensor_file_load: file or name is NULL");
+    if (file == NULL) {
+        (void)wk_device_fail(device, WICK_ERR_ARGUMENT, "wick_tensor_file_load: file is NULL");
         return NULL;
     }
-    const wick_file_tensor *const tensor = wk_tensor_file_find(file, name);
+    const wick_file_tensor *const tensor =
+        name != NULL ? wk_tensor_file_find(file, name) : only_one(file, device);
+    if (tensor == NULL && name == NULL) return NULL;
     if (tensor != NULL) return load(file, device, tensor);
     (void)wk_device_fail(device, WICK_ERR_NOT_FOUND, "'%s' has no tensor '%s'",
                          wk_tensor_file_path(file), wk_str_show(wk_str_of(name)).text);
@@ -51,6 +62,10 @@ wick_tensor *wick_tensor_file_load(wick_tensor_file *file, wick_device *device, 
 
 wick_tensor *wick_tensor_load(wick_device *device, const char *path, const char *name) {
     if (device == NULL) return NULL;
+    if (path == NULL) {
+        (void)wk_device_fail(device, WICK_ERR_ARGUMENT, "wick_tensor_load: path is NULL");
+        return NULL;
+    }
     wick_tensor_file *file;
     if (wick_tensor_file_open(path, &file, wk_device_err(device)) != WICK_OK) return NULL;
     wick_tensor *const tensor = wick_tensor_file_load(file, device, name);

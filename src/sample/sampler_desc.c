@@ -73,5 +73,6 @@ void wk_sampler_resolve(wick_sampler_desc *desc) {
     if (desc->dry_allowed == 0) desc->dry_allowed = 2;
     if (desc->xtc_threshold == 0) desc->xtc_threshold = 0.1F;
     if (desc->mirostat_eta == 0) desc->mirostat_eta = 0.1F;
-    if (desc->seed == 0) desc->seed = wk_entropy();
+    /* Of 53 bits, which every reader of JSON keeps. */
+    while (desc->seed == 0) desc->seed = wk_entropy() >> 11;
 }

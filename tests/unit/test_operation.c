@@ -87,6 +87,24 @@ static void values(void **state) {
     wick_scope_end(scope);
 }
 
+static wick_status infer_nothing(void *user, const wick_host_view *inputs, wick_host_view *outputs,
+                                 wick_error *error) {
+    (void)user, (void)inputs, (void)outputs, (void)error;
+    return WICK_OK;
+}
+
+static void shape_that_is_not_set(void **state) {
+    wick_device *const device = device_of(state);
+    wick_operation_desc desc = cube_desc();
+    desc.infer = infer_nothing;
+    wick_operation *const forgetful = make(device, &desc);
+    wick_tensor *const x = wick_ones(device, WICK_F32, WICK_SHAPE(2)), *y;
+    assert_int_equal(wick_operation_run(forgetful, &x, &y), WICK_ERR_SHAPE);
+    assert_refused(device, y, WICK_ERR_SHAPE);
+    wick_release(x);
+    wick_operation_release(forgetful);
+}
+
 static void failures(void **state) {
     wick_device *const device = device_of(state);
     const wick_operation_desc desc = cube_desc();
@@ -202,7 +220,7 @@ static void other_devices(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(values), TEST(failures), TEST(gradients),
-                                       TEST(other_devices)};
+    const struct CMUnitTest tests[] = {TEST(values), TEST(shape_that_is_not_set), TEST(failures),
+                                       TEST(gradients), TEST(other_devices)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

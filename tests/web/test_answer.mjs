@@ -125,5 +125,17 @@ test("what the template or chat refuses", () =>
                   { code: "VALUE", message: /'tools' must be an array of objects/ });
   }));
 
+test("parts of texts, halves of characters and messages without a role", () =>
+  withSession(SAYS, async (session, model) => {
+    const tokens = async (content) => model.detokenize(await model.chatTokens([say("user", content)]));
+    const parts = [{ type: "text", text: "one" }, { type: "text", text: "two" }];
+    assert.equal(await tokens(parts), await tokens("one\ntwo"));
+    assert.notEqual(await tokens([...parts, { type: "image_url" }]), await tokens("one\ntwo"));
+    assert.equal(await tokens("half \ud83d"), await tokens("half \ufffd"));
+    for (const message of [{ content: "x" }, { role: 1, content: "x" }, null])
+      await assert.rejects(session.chat([say("user", "Hi"), message]).text(),
+        { code: "ARGUMENT", message: /^the role of messages\[1\] must be a text, not/ });
+  }));
+
 test("a conversation without messages", () => withSession(TEMPLATE, (session) =>
   assert.rejects(session.chat([]).text(), { code: "STATE", message: /no message/ })));

@@ -24,6 +24,15 @@ async function read(generation, n) {
   return ids;
 }
 
+test("dtypes by the names of others", async () => {
+  const wick = await open(false);
+  assert.throws(() => wick.tensor([1, 2], [2], "float32"),
+                { code: "DTYPE", message: /^there are no numbers of dtype float32: dtypes are f32, / });
+  await assert.rejects(wick.zeros([2], "float32").read(),
+                { code: "DTYPE", message: /^there is no dtype float32: of numbers there are f32, / });
+  await wick.close();
+});
+
 for (const worker of [false, true]) {
   const where = worker ? "in a worker" : "in the page";
 

@@ -40,6 +40,17 @@ function encode(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
+/** A message whose parts, as in OpenAI's API, are one text if all of them are texts. */
+function plainMessage(message: ChatMessage, i: number): ChatMessage {
+  if (typeof message?.role !== "string")
+    throw new WickError("ARGUMENT", `the role of messages[${i}] must be a text, not `
+      + kindOf(message?.role));
+  const { content } = message;
+  if (!Array.isArray(content) || content.some((part) => typeof part?.text !== "string"))
+    return message;
+  return { ...message, content: content.map((part) => part.text).join("\n") };
+}
+
 export class Models {
   readonly sessions: Sessions;
   readonly finetunings: Finetunings;
@@ -147,13 +158,14 @@ export class Models {
   }
 
   /** The tokens of a conversation by the model's template. */
-  chatTokens(model: number, messages: ChatMessage[], options: ChatOptions): Uint32Array {
-    checkArray(messages, "messages");
+  chatTokens(model: number, given: ChatMessage[], options: ChatOptions): Uint32Array {
+    checkArray(given, "messages");
+    const messages = given.map(plainMessage);
     const t = new Date();
     const now = [t.getFullYear(), t.getMonth() + 1, t.getDate(), t.getHours(), t.getMinutes(),
                  t.getSeconds()];
-    const given = JSON.stringify({ messages, now, ...options });
-    return this.#tokens(this.#module.checked("chat_tokens", this.#held.get(model).pointer, given));
+    const text = JSON.stringify({ messages, now, ...options });
+    return this.#tokens(this.#module.checked("chat_tokens", this.#held.get(model).pointer, text));
   }
 
   /** What a session answers next. Returns how many of the messages the model does not see. */

@@ -8,7 +8,7 @@ import { toWickError, WickError } from "./errors.js";
 import type { Module } from "./module.js";
 import type { Command, Program } from "./tensor_commands.js";
 import { Training } from "./training.js";
-import { hasValue, isNarrow } from "./values.js";
+import { hasValue, isNarrow, NUMBER_DTYPES } from "./values.js";
 import type { Dtype, KernelOptions, TensorInfo } from "./tensor_types.js";
 
 /** Operations that the module queues without having to wait: `WK_QUEUE_DRAIN` and their parts. */
@@ -356,7 +356,8 @@ export class Tensors {
 
   #dtypeCode(dtype: Dtype): number {
     const code = this.#names.dtypes.indexOf(dtype);
-    if (code < 0) throw new WickError("DTYPE", `there is no dtype ${dtype}`);
+    if (code < 0) 
+      throw new WickError("DTYPE", `there is no dtype ${dtype}: of numbers there are ${NUMBER_DTYPES}`);
     return code;
   }
 

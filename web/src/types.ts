@@ -329,7 +329,7 @@ export interface ApiOptions extends SessionOptions {
 export interface ChatMessage {
   /** `system`, `user`, `assistant`, `tool`, ... */
   role: string;
-  /** For most templates a text. */
+  /** For most templates a text; parts of text, as in OpenAI's API, become one. */
   content: unknown;
   [key: string]: unknown;
 }

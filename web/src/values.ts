@@ -21,6 +21,9 @@ const CLASSES: Record<ScalarDtype | StoredDtype, ValuesClass> = {
   bool: Uint8Array, f8_e4m3: Float32Array, f8_e5m2: Float32Array,
 };
 
+/** Those of numbers, for sentences. */
+export const NUMBER_DTYPES = Object.keys(CLASSES).join(", ");
+
 const hasClass = (dtype: Dtype): dtype is ScalarDtype | StoredDtype => dtype in CLASSES;
 
 const isStored = (dtype: Dtype): boolean => dtype.startsWith("f8_");
@@ -84,7 +87,9 @@ export function newTensor(data: TensorData, shape?: number[], dtype?: Dtype): Ne
              shape: wholes(shape ?? [data.length]) };
   }
   const to = dtype ?? "f32";
-  if (!hasClass(to)) throw new WickError("DTYPE", `blocks of ${to} are given as a Uint8Array`);
+  if (!hasClass(to))
+    throw new WickError("DTYPE", `there are no numbers of dtype ${to}: dtypes are `
+      + `${NUMBER_DTYPES}; blocks, such as q4_0, are given as a Uint8Array`);
   return { dtype: to, given: isNarrow(to) ? "f32" : to, bytes: bytesOf(elements(flat(data), to)),
            shape: wholes(shape ?? shapeOf(data)) };
 }
