@@ -8,7 +8,7 @@ SOURCES = $(shell find include src cli web/libc web/glue tests examples -name no
 # Looked up at each recipe: `make run` may have installed ninja by then.
 export CMAKE_GENERATOR ?= $(if $(shell command -v ninja),Ninja,Unix Makefiles)
 
-.PHONY: build models run web web-demo test test-all setup format clean
+.PHONY: build help models run web web-demo test test-all setup format clean
 
 # Without our job server, as JOBS says how many; and without a line for every folder.
 build:
@@ -60,3 +60,7 @@ format:
 
 clean:
 	@rm -rf build build-debug build-asan build-tsan build-arm64 build-web web/dist web/demo/dist
+
+help:
+	@echo "make run | test | test-all | web | web-demo | build | models | setup | format | clean"
+	@echo "README.md and CONTRIBUTING.md say what they do."

@@ -26,7 +26,10 @@ static bool do_reset(cli_chat *chat, const char *argument) {
 }
 
 static bool do_system(cli_chat *chat, const char *argument) {
-    if (wick_chat_set_system(chat->talk, argument) != WICK_OK) cli_report_chat(chat->talk);
+    if (wick_chat_set_system(chat->talk, argument) != WICK_OK)
+        cli_report_chat(chat->talk);
+    else
+        puts(argument[0] != '\0' ? "A new system message." : "No system message any more.");
     return false;
 }
 
@@ -93,14 +96,16 @@ static const setting settings[] = {
 
 enum { N_SETTINGS = sizeof settings / sizeof *settings };
 
+static void print_setting(const cli_chat *chat, const setting *of) {
+    const char *const field = (const char *)&chat->session + of->offset;
+    if (of->is_float)
+        printf("  %s %g\n", of->name, (double)*(const float *)(const void *)field);
+    else
+        printf("  %s %" PRIu32 "\n", of->name, *(const uint32_t *)(const void *)field);
+}
+
 static void list_settings(const cli_chat *chat) {
-    for (size_t i = 0; i < N_SETTINGS; i++) {
-        const char *const field = (const char *)&chat->session + settings[i].offset;
-        if (settings[i].is_float)
-            printf("  %s %g\n", settings[i].name, (double)*(const float *)(const void *)field);
-        else
-            printf("  %s %" PRIu32 "\n", settings[i].name, *(const uint32_t *)(const void *)field);
-    }
+    for (size_t i = 0; i < N_SETTINGS; i++) print_setting(chat, &settings[i]);
 }
 
 static bool do_set(cli_chat *chat, const char *argument) {
@@ -137,6 +142,8 @@ static bool do_set(cli_chat *chat, const char *argument) {
     if (wick_chat_configure(chat->talk, &chat->session, &error) != WICK_OK) {
         chat->session = before;
         cli_report(&error, NULL);
+    } else {
+        print_setting(chat, &settings[i]);
     }
     return false;
 }

@@ -3,6 +3,8 @@
 #include "interrupt.h"
 #include "progress.h"
 
+#include <sys/stat.h>
+
 typedef struct convert_options {
     const char *folder, *out, *type;
     bool force;
@@ -63,6 +65,12 @@ static int run(void *given) {
     cli_keep_closed_pipe();
     wick_converting *converting = NULL;
     wick_error error = {0};
+    struct stat info;
+    if (stat(o->folder, &info) == 0 && S_ISREG(info.st_mode)) {
+        cli_error("'%s' is a file, not a folder", o->folder);
+        cli_say("'wick quantize' changes the types of a GGUF file");
+        return CLI_FAILURE;
+    }
     if (wick_convert_start(o->folder, o->out, &desc, &converting, &error) != WICK_OK)
         return cli_report(&error, start_hint(error.status));
     const int code = work(converting);

@@ -244,6 +244,7 @@ static const char *load_hint(wick_status status) {
     case WICK_ERR_STATE: return "a larger --context is needed";
     case WICK_ERR_FORMAT:
     case WICK_ERR_UNSUPPORTED: return "give the text again, with -f";
+    case WICK_ERR_NOT_FOUND: return "check the path";
     default: return NULL;
     }
 }

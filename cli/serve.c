@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -297,6 +298,9 @@ static int check_options(const serve_options *o) {
         return cli_usage_error(&cli_serve, "--tls-cert and --tls-key belong together");
     if (o->compiled != NULL && o->chat_template != NULL)
         return cli_usage_error(&cli_serve, "--template and --chat-template exclude each other");
+    struct stat info;
+    if (o->slot_folder != NULL && (stat(o->slot_folder, &info) != 0 || !S_ISDIR(info.st_mode)))
+        return cli_error("--slot-save-path: '%s' is not a folder", o->slot_folder);
     return CLI_OK;
 }
 

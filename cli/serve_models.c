@@ -340,9 +340,12 @@ static void finish_loading(cli_served_models *models, cli_served_model *model) {
             close_model(models, model);
     }
     cli_served_model *const idle = find_idle(models);
-    if (status != WICK_ERR_OUT_OF_MEMORY || idle == NULL) return;
-    close_model(models, idle);
-    cli_models_want(models, model);
+    if (status == WICK_ERR_OUT_OF_MEMORY && idle != NULL) {
+        close_model(models, idle);
+        cli_models_want(models, model);
+    } else if (status != WICK_OK) {
+        report(model);
+    }
 }
 
 bool cli_models_step(cli_served_models *models) {
@@ -354,7 +357,6 @@ bool cli_models_step(cli_served_models *models) {
             is_busy = true;
             if (wick_model_open_poll(model->loading, NULL) == WICK_PENDING) continue;
             finish_loading(models, model);
-            report(model);
         } else if (model->api != NULL) {
             is_busy |= wick_api_step(model->api) == WICK_PENDING;
             if (!models->is_one && model->n_clients == 0 &&

@@ -84,12 +84,16 @@ static void train(wick_device *device, wick_tensor_file *file) {
 }
 
 int main(int argc, char **argv) {
+    if (argc != 2) {
+        fprintf(stderr, "usage: %s DATA.safetensors\n", argv[0]);
+        return 2;
+    }
     wick_error error = {0};
     wick_device *device = NULL;
     wick_tensor_file *file = NULL;
     wick_status status = wick_device_open(NULL, &device, &error);
     const wick_scope scope = wick_scope_begin(device); /* frees the tensors at its end */
-    if (status == WICK_OK) status = wick_tensor_file_open(argc > 1 ? argv[1] : "", &file, &error);
+    if (status == WICK_OK) status = wick_tensor_file_open(argv[1], &file, &error);
     if (status == WICK_OK) train(device, file);
     wick_scope_end(scope);
     if (status == WICK_OK) status = wick_device_error(device, &error); /* what went wrong first */

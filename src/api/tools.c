@@ -177,6 +177,7 @@ wick_status wk_request_tool_choice(wick_exchange *x, wick_error *err) {
     if (!wk_json_is(choice, "required"))
         WK_TRY(find_tool(x, choice, &only, err));
     else if (!x->tools)
-        return wk_fail(err, WICK_ERR_VALUE, "tool_choice: there is no such tool");
+        return wk_fail(err, WICK_ERR_VALUE,
+                       "tool_choice: a call is required, but there are no tools");
     return require_call(x, only, err);
 }

@@ -17,7 +17,7 @@ typedef struct wk_size_text {
 } wk_size_text;
 wk_size_text wk_show_size(uint64_t bytes, bool round_up);
 
-/* WICK_ERR_OUT_OF_MEMORY for the lack of so many bytes; 0: it is not known how many. */
+/* WICK_ERR_OUT_OF_MEMORY; requested: bytes that are missing, 0: it is not known how many. */
 wick_status wk_fail_memory(wick_error *err, uint64_t requested, const char *what);
 
 /* The same where it is known how many there are. */

@@ -348,8 +348,14 @@ static wick_status step(wick_chat *chat, wick_event *event) {
     return WICK_OK;
 }
 
+static wick_status fail_without_event(wick_chat *chat) {
+    forget_error(chat);
+    return wk_fail(&chat->error, WICK_ERR_ARGUMENT, "the event of a chat is NULL");
+}
+
 wick_status wick_chat_step(wick_chat *chat, wick_event *event) {
-    if (!chat || !event) return WICK_ERR_ARGUMENT;
+    if (!chat) return WICK_ERR_ARGUMENT;
+    if (!event) return fail_without_event(chat);
     *event = (wick_event){.kind = WICK_EVENT_PENDING, .text = ""};
     forget_error(chat);
     if (!chat->is_answering) {
@@ -370,7 +376,8 @@ wick_status wick_chat_step(wick_chat *chat, wick_event *event) {
 }
 
 wick_status wick_chat_next(wick_chat *chat, wick_event *event) {
-    if (!chat || !event) return WICK_ERR_ARGUMENT;
+    if (!chat) return WICK_ERR_ARGUMENT;
+    if (!event) return fail_without_event(chat);
     do {
         WK_TRY(wick_chat_step(chat, event));
         if (event->kind == WICK_EVENT_PENDING) wick_pause(chat->model->device);

@@ -303,7 +303,8 @@ static void compute(wick_tape *tape, wick_tensor *y, wick_tensor *grad_y, wick_t
 wick_status wick_grad(wick_tape *tape, wick_tensor *y, wick_tensor *grad_y, wick_tensor *const *x,
                       size_t n, wick_tensor **grads) {
     for (size_t i = 0; grads && i < n; i++) grads[i] = NULL;
-    if (!y) return WICK_ERR_ARGUMENT;
+    if (!y && !tape) return WICK_ERR_ARGUMENT;
+    if (!y) return wk_device_fail(tape->device, WICK_ERR_ARGUMENT, "grad: y is NULL");
     if (!tape || (n > 0 && (!x || !grads)))
         return wk_device_fail(y->device, WICK_ERR_ARGUMENT, "grad: there is no %s",
                               tape ? "list of tensors" : "tape");

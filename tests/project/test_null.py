@@ -1,8 +1,8 @@
 """No function of the public headers crashes on NULL: a program that is made from the headers calls
 each with nothing at all, and with every pointer NULL in turn beside real objects. What returns a
 status must say that it is an error where every pointer is NULL, and leave a sentence: in `error`
-or with the object: a session, an embedder, the device of a tensor. A failure sets the object that
-it would have made to NULL."""
+or with the object: a session, a chat, an embedder, the device of a tensor. A failure sets the
+object that it would have made to NULL."""
 
 import os
 import re
@@ -52,15 +52,17 @@ static _Alignas(64) unsigned char bytes[1 << 16]; /* any struct of the caller's,
 static void *made; /* what a call makes */
 
 enum { FINE, SAYS_OK, NO_SENTENCE, NOT_NULL };
-enum { MUST_FAIL = 1, HAS_ERROR = 2, DEVICE = 4, SESSION = 8, EMBEDDER = 16, MAKES = 32 };
+enum { MUST_FAIL = 1, HAS_ERROR = 2, MAKES = 4 };
+enum { DEVICE = 8, SESSION = 16, EMBEDDER = 32, CHAT = 64 }; /* with which a sentence may be */
 
 static int judge_status(wick_status status, int how) {
     if (status >= 0) return how & MUST_FAIL ? SAYS_OK : FINE;
     if (how & DEVICE) wick_device_error(device, &error);
     if (how & SESSION) wick_session_error(session, &error);
     if (how & EMBEDDER) wick_embedder_error(embedder, &error);
+    if (how & CHAT) wick_chat_error(chat, &error);
     const int has_sentence = error.status == status && error.message[0] != 0;
-    if (how & (HAS_ERROR | DEVICE | SESSION | EMBEDDER) && !has_sentence)
+    if (how & (HAS_ERROR | DEVICE | SESSION | EMBEDDER | CHAT) && !has_sentence)
         return NO_SENTENCE;
     return how & MAKES && made != NULL ? NOT_NULL : FINE;
 }
@@ -245,7 +247,8 @@ def rows(name, parameters):
 def how_judged(parameters, row, must_fail):
     """The flags of judge_status."""
     takes_error = any("wick_error *" in p for p in parameters)
-    owners = {"device": "DEVICE", "tensor": "DEVICE", "session": "SESSION", "embedder": "EMBEDDER"}
+    owners = {"device": "DEVICE", "tensor": "DEVICE", "session": "SESSION", "embedder": "EMBEDDER",
+              "chat": "CHAT"}
     flags = ["MUST_FAIL"] * must_fail + ["HAS_ERROR"] * ("&error" in row)
     flags += sorted({owners[value] for value in row if value in owners and not takes_error})
     is_empty_list = any(p == "size_t n" and value == "0" for p, value in zip(parameters, row))

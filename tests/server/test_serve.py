@@ -322,7 +322,7 @@ def test_tools_and_schemas():
             "type": "json_schema", "json_schema": {
                 "name": "x", "schema": TOOLS[0]["function"]["parameters"]}}}
         assert 1 <= json.loads(text_of(server.get(CHAT, asked)))["days"] <= 9
-        server.refuses(400, "no such tool", body={**USER, "tool_choice": "required"})
+        server.refuses(400, "there are no tools", body={**USER, "tool_choice": "required"})
         server.refuses(400, "no such tool", body={**body, "tool_choice": {
             "type": "function", "function": {"name": "other"}}})
 
@@ -953,6 +953,7 @@ def test_options_that_make_no_sense():
         fails(2, "--template and --chat-template exclude each other",
               arguments=["serve", MODEL, "--template", template, "--chat-template", "chatml"])
     fails(1, "is not a reranker", arguments=["serve", MODEL, "--rerank", "--port", 0])
+    fails(1, "'nowhere' is not a folder", arguments=["serve", MODEL, "--slot-save-path", "nowhere"])
     for option in ("--alias", "--tags"):
         fails(2, f"{option} has more than 64 items",
               arguments=["serve", MODEL, option, ",".join(["x"] * 65)])

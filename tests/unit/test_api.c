@@ -79,7 +79,7 @@ static const struct {
      "allowed_tools has no tools"},
     {chat, "{" CHAT ",\"tools\":[{\"function\":{\"name\":5}}]}", "a function with a name"},
     {chat, "{" CHAT ",\"tool_choice\":\"any\"}", "auto, none, required, the name"},
-    {chat, "{" CHAT ",\"tool_choice\":\"required\"}", "there is no such tool"},
+    {chat, "{" CHAT ",\"tool_choice\":\"required\"}", "there are no tools"},
     {chat, "{" CHAT ",\"tools\":[" TOOL "],\"tool_choice\":{\"function\":{\"name\":\"g\"}}}",
      "there is no such tool"},
     {chat, "{" CHAT ",\"response_format\":{\"type\":\"xml\"}}", "text, json_object or json_schema"},
