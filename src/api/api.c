@@ -55,6 +55,7 @@ void wk_exchange_move(wick_exchange *x, wk_exchanges *list) {
 void wk_exchange_stop(wick_exchange *x) {
     wick_api *const api = x->api;
     wk_texts_close(x);
+    wk_transfer_cancel(x);
     if (api->embedding == x) {
         api->embedding = NULL;
         api->n_running--;
@@ -171,6 +172,8 @@ wick_status wick_api_step(wick_api *api) {
         is_busy = true;
         if (status < 0)
             wk_exchange_break(x, status, &err);
+        else if (x->transfer)
+            wk_transfer_step(x);
         else if (x->embedding)
             step_embedding(x);
         else

@@ -39,7 +39,10 @@ typedef struct wk_api_choice wk_api_choice;
 typedef struct wk_slot {
     const wk_api_choice *choice; /* that is generated there; NULL: none */
     wick_session *kept; /* with a folder for them: the last text's, or one that was loaded */
+    bool is_moving;     /* it is being saved or loaded */
 } wk_slot;
+
+typedef struct wk_slot_transfer wk_slot_transfer;
 
 struct wick_api {
     wick_model *model;
@@ -190,7 +193,8 @@ struct wick_exchange {
     wk_strbuf out, part; /* part: the event that is being written */
     size_t n_taken;      /* bytes of out that were given */
 
-    wk_embedding *embedding; /* NULL: text is generated */
+    wk_embedding *embedding;    /* NULL: text is generated */
+    wk_slot_transfer *transfer; /* NULL: no slot is saved or loaded; it is one of n_running */
     /* What is generated. */
     const wk_style *style;
     wick_session_desc desc;
@@ -400,6 +404,9 @@ wick_status wk_slot_take(wk_api_choice *choice, const wick_session_desc *desc, w
 void wk_choice_get_stats(const wk_api_choice *choice, wick_session_stats *stats);
 /* Whole: the session stays in the place, where places are saved. */
 void wk_slot_leave(wk_api_choice *choice, bool is_whole);
+/* slot_files.c: a step of x->transfer; and its end before it is done, where there is one. */
+void wk_transfer_step(wick_exchange *x);
+void wk_transfer_cancel(wick_exchange *x);
 /* lora.c: what the request says, or else the API: x->loras. */
 wick_status wk_request_loras(wick_exchange *x, wick_error *err);
 /* A comment, where nothing was written for some time. */
