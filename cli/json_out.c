@@ -1,4 +1,6 @@
 /* json_out.c: JSON to a stream, one value a line, two blanks a level. */
+#define _POSIX_C_SOURCE 200809L
+
 #include "json_out.h"
 
 #include "text_out.h"
@@ -115,6 +117,13 @@ void cli_json_null(cli_json *json) {
 void cli_json_put_unsigned(cli_json *json, const char *key, uint64_t value) {
     cli_json_key(json, key);
     cli_json_unsigned(json, value);
+}
+
+void cli_json_put_time(cli_json *json, const char *key, time_t time) {
+    char text[32] = "";
+    struct tm parts;
+    if (gmtime_r(&time, &parts) != NULL) strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    cli_json_put_string(json, key, text);
 }
 
 void cli_json_put_number(cli_json *json, const char *key, double value) {

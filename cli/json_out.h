@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 /* Begin with {.out = stdout}. Inside an object every value comes after its key. */
 typedef struct cli_json {
@@ -31,6 +32,7 @@ void cli_json_number(cli_json *json, double value, int digits);
 /* A key with its value; put_number with digits for a double. */
 void cli_json_put_unsigned(cli_json *json, const char *key, uint64_t value);
 void cli_json_put_number(cli_json *json, const char *key, double value);
+void cli_json_put_time(cli_json *json, const char *key, time_t time); /* "2026-01-31T23:59:59Z" */
 void cli_json_put_string(cli_json *json, const char *key, const char *text);
 void cli_json_bool(cli_json *json, bool value);
 void cli_json_null(cli_json *json);

@@ -389,18 +389,13 @@ void cli_serve_clients(cli_server *server, cli_served_models *models) {
 /* ---- Requests in a log ---- */
 
 static void log_request(const cli_served *served, bool has_body) {
-    char time_text[32] = "";
-    const time_t now = time(NULL);
-    struct tm parts;
     char *line = NULL;
     size_t size = 0;
     FILE *const buffer = open_memstream(&line, &size); /* the line is written at once */
     if (buffer == NULL) return;
     cli_json json = {.out = buffer, .is_line = true};
-    if (gmtime_r(&now, &parts) != NULL)
-        strftime(time_text, sizeof time_text, "%Y-%m-%dT%H:%M:%SZ", &parts);
     cli_json_open(&json, '{');
-    cli_json_put_string(&json, "time", time_text);
+    cli_json_put_time(&json, "time", time(NULL));
     cli_json_put_string(&json, "client", served->client);
     cli_json_put_string(&json, "method", served->method);
     cli_json_put_string(&json, "path", served->path);

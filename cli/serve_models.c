@@ -106,14 +106,6 @@ int64_t cli_modified(const char *path, uint64_t *size) {
     return (int64_t)about.st_mtime;
 }
 
-static void put_time(cli_json *json, const char *key, time_t seconds) {
-    char text[32] = "";
-    struct tm parts;
-    if (gmtime_r(&seconds, &parts) != NULL)
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    cli_json_put_string(json, key, text);
-}
-
 static void write_openais(cli_json *json, const cli_served_model *model) {
     const char *const state = model->api != NULL       ? "loaded"
                               : model->loading != NULL ? "loading"
@@ -153,7 +145,7 @@ static void write_ollamas(cli_json *json, cli_served_model *model, time_t expire
     cli_json_open(json, '{');
     cli_json_put_string(json, "name", model->name);
     cli_json_put_string(json, "model", model->name);
-    put_time(json, "modified_at", modified);
+    cli_json_put_time(json, "modified_at", modified);
     cli_json_put_unsigned(json, "size", size);
     cli_json_key(json, "digest");
     cli_json_value(json, wick_json_get(shown, "digest"));
@@ -162,7 +154,7 @@ static void write_ollamas(cli_json *json, cli_served_model *model, time_t expire
     if (expires > 0) {
         wick_model_info info;
         wick_model_get_info(model->model, &info);
-        put_time(json, "expires_at", expires);
+        cli_json_put_time(json, "expires_at", expires);
         cli_json_put_unsigned(json, "size_vram", info.weight_bytes);
     }
     cli_json_close(json, '}');
@@ -220,7 +212,7 @@ char *cli_models_unloaded(const cli_served_model *model, bool is_chat, size_t *s
     cli_json json = {.out = out, .is_line = true};
     cli_json_open(&json, '{');
     cli_json_put_string(&json, "model", model->name);
-    put_time(&json, "created_at", time(NULL));
+    cli_json_put_time(&json, "created_at", time(NULL));
     if (is_chat) cli_json_key(&json, "message");
     if (is_chat) cli_json_open(&json, '{');
     if (is_chat) cli_json_put_string(&json, "role", "assistant");

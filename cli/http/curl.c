@@ -6,11 +6,11 @@
 
 #include "cli.h"
 #include "interrupt.h"
+#include "library.h"
 
 #include <wick/tools.h>
 
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,20 +66,14 @@ typedef struct exchange {
 
 /* ---- The library ---- */
 
-/* A function's address is data to dlsym: it is copied, as ISO C has no cast for it. */
-static bool find(const curl_library *f, const char *name, void *function) {
-    void *const found = dlsym(f->handle, name);
-    memcpy(function, &found, sizeof found);
-    return found != NULL;
-}
-
 static bool load(curl_library *f) {
     static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.4.dylib"};
     for (size_t i = 0; f->handle == NULL && i < sizeof names / sizeof *names; i++)
         f->handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (f->handle == NULL) return false;
     bool has_all = true;
-#define CURL_FIND(result, name, ...) has_all = find(f, "curl_" #name, &f->name) && has_all;
+#define CURL_FIND(result, name, ...)                                                               \
+    has_all = cli_find_function(f->handle, "curl_" #name, &f->name) && has_all;
     CURL_FUNCTIONS(CURL_FIND)
 #undef CURL_FIND
     /* An older one would follow redirects that leave https: it takes no lists of protocols. */

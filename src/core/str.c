@@ -139,6 +139,12 @@ void wk_strbuf_text(wk_strbuf *buf, const char *terminated) {
     wk_strbuf_append(buf, terminated, strlen(terminated));
 }
 
+void wk_strbuf_put(wk_strbuf *buf, uint64_t value, int n_bytes) {
+    char bytes[8];
+    for (int i = 0; i < n_bytes; i++) bytes[i] = (char)(value >> (8 * i) & 255);
+    wk_strbuf_append(buf, bytes, (size_t)n_bytes);
+}
+
 void wk_strbuf_format(wk_strbuf *buf, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

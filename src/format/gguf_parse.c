@@ -45,7 +45,7 @@ static wick_status read_counts(wk_gguf_parser *parser, const uint8_t *token) {
 }
 
 static wick_status read_version(wk_gguf_parser *parser, const uint8_t *token) {
-    const uint32_t version = wk_gguf_u32(token);
+    const uint32_t version = wk_load_u32(token);
     if (token[0] == 0 && token[1] == 0 && token[2] == 0 && token[3] >= 1 && token[3] <= 3)
         return wk_gguf_refuse(parser, WICK_ERR_UNSUPPORTED, parser->at,
                               "the file is big-endian (GGUF version %d), only little-endian files "

@@ -9,11 +9,10 @@
 #define WK_FORMAT_GGUF_STATE_H
 
 #include "core/arena.h"
+#include "core/load.h"
 #include "core/status.h"
 #include "core/str.h"
 #include "format/gguf.h"
-
-#include <string.h>
 
 /* Limits: of the specification, except that names may have 255 bytes instead of 64, as some writers
  * exceed that, and that the header is bounded, to keep a lying stream from growing without end. */
@@ -99,21 +98,9 @@ wick_status wk_gguf_place_tensors(wk_gguf_parser *parser);
 /* Frees the strings of array values. */
 void wk_gguf_free_strings(wk_gguf_parser *parser);
 
-static inline uint32_t wk_gguf_u32(const uint8_t *bytes) {
-    uint32_t value;
-    memcpy(&value, bytes, sizeof value);
-    return value;
-}
-
-static inline uint64_t wk_gguf_u64(const uint8_t *bytes) {
-    uint64_t value;
-    memcpy(&value, bytes, sizeof value);
-    return value;
-}
-
 /* A count, length or extent: its width depends on the version. */
 static inline uint64_t wk_gguf_count(const wk_gguf_parser *parser, const uint8_t *bytes) {
-    return parser->width == 4 ? wk_gguf_u32(bytes) : wk_gguf_u64(bytes);
+    return parser->width == 4 ? wk_load_u32(bytes) : wk_load_u64(bytes);
 }
 
 #endif

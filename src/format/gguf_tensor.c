@@ -83,9 +83,9 @@ static wick_status set_offset(wk_gguf_parser *parser, uint64_t at, uint64_t offs
 static wick_status read_tensor(wk_gguf_parser *parser, const uint8_t *token) {
     const size_t type_at = (size_t)parser->tensor.shape.rank * parser->width;
     const size_t offset_at = type_at + 4;
-    WK_TRY(set_dtype(parser, parser->at + type_at, wk_gguf_u32(token + type_at)));
+    WK_TRY(set_dtype(parser, parser->at + type_at, wk_load_u32(token + type_at)));
     WK_TRY(set_shape(parser, token));
-    WK_TRY(set_offset(parser, parser->at + offset_at, wk_gguf_u64(token + offset_at)));
+    WK_TRY(set_offset(parser, parser->at + offset_at, wk_load_u64(token + offset_at)));
 
     WK_TRY(wk_gguf_index(parser, &parser->gguf.tensor_index, parser->tensor.name,
                          parser->tensors.count));
@@ -98,7 +98,7 @@ static wick_status read_tensor(wk_gguf_parser *parser, const uint8_t *token) {
 }
 
 static wick_status read_rank(wk_gguf_parser *parser, const uint8_t *token) {
-    const uint32_t rank = wk_gguf_u32(token);
+    const uint32_t rank = wk_load_u32(token);
     if (rank > WK_GGUF_MAX_RANK)
         return wk_gguf_refuse(parser, WICK_ERR_FORMAT, parser->at,
                               "tensor '%s' has %u dimensions, at most %d are allowed",

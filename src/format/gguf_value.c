@@ -140,7 +140,7 @@ static wick_status read_item_length(wk_gguf_parser *parser, const uint8_t *token
 }
 
 static wick_status read_array_head(wk_gguf_parser *parser, const uint8_t *token) {
-    const uint32_t type = wk_gguf_u32(token);
+    const uint32_t type = wk_load_u32(token);
     const uint64_t count = wk_gguf_count(parser, token + 4);
     if (type >= WK_COUNT(value_types))
         return wk_gguf_refuse(parser, WICK_ERR_FORMAT, parser->at,
@@ -163,7 +163,7 @@ static wick_status read_array_head(wk_gguf_parser *parser, const uint8_t *token)
 }
 
 static wick_status read_value_type(wk_gguf_parser *parser, const uint8_t *token) {
-    const uint32_t type = wk_gguf_u32(token);
+    const uint32_t type = wk_load_u32(token);
     if (type >= WK_COUNT(value_types))
         return wk_gguf_refuse(parser, WICK_ERR_FORMAT, parser->at, "'%s' is of the unknown type %u",
                               wk_gguf_show(parser->value.key).text, (unsigned)type);

@@ -7,6 +7,7 @@
 
 #include "core/dtype.h"
 #include "core/json.h"
+#include "core/json_write.h"
 #include "core/shape.h"
 #include "format/tensor_names.h"
 #include "format/tensor_order.h"
@@ -217,20 +218,6 @@ const wick_file_tensor *wk_safetensors_find(const wk_safetensors *file, wk_str n
 
 /* ---- Writing ---- */
 
-static void append_quoted(wk_strbuf *buf, wick_string text) {
-    wk_strbuf_append(buf, "\"", 1);
-    for (size_t i = 0; i < text.size; i++) {
-        const unsigned char c = (unsigned char)text.text[i];
-        if (c == '"' || c == '\\')
-            wk_strbuf_format(buf, "\\%c", c);
-        else if (c < 0x20)
-            wk_strbuf_format(buf, "\\u%04x", c);
-        else
-            wk_strbuf_append(buf, &text.text[i], 1);
-    }
-    wk_strbuf_append(buf, "\"", 1);
-}
-
 static size_t element_size(const wick_file_tensor *tensor) {
     return (size_t)wk_dtype_get(tensor->dtype)->block_bytes;
 }
@@ -240,11 +227,19 @@ static void append_entry(wk_strbuf *buf, const wick_file_tensor *tensor, uint64_
     uint64_t size = 0;
     (void)wk_shape_count(&tensor->shape, &count); /* of a tensor that there is */
     (void)wk_dtype_bytes(tensor->dtype, count, &size);
-    append_quoted(buf, tensor->name);
-    wk_strbuf_format(buf, ":{\"dtype\":\"%s\",\"shape\":[", name_of_dtype(tensor->dtype));
-    for (int i = 0; i < tensor->shape.rank; i++)
-        wk_strbuf_format(buf, "%s%" PRId64, i > 0 ? "," : "", tensor->shape.extent[i]);
-    wk_strbuf_format(buf, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", *offset, *offset + size);
+    wk_write_key_of(buf, (wk_str){tensor->name.text, tensor->name.size});
+    wk_write_open(buf, '{');
+    wk_write_put(buf, "dtype", name_of_dtype(tensor->dtype));
+    wk_write_key(buf, "shape");
+    wk_write_open(buf, '[');
+    for (int i = 0; i < tensor->shape.rank; i++) wk_write_integer(buf, tensor->shape.extent[i]);
+    wk_write_close(buf, ']');
+    wk_write_key(buf, "data_offsets");
+    wk_write_open(buf, '[');
+    wk_write_whole(buf, *offset);
+    wk_write_whole(buf, *offset + size);
+    wk_write_close(buf, ']');
+    wk_write_close(buf, '}');
     *offset += size;
 }
 
@@ -259,12 +254,9 @@ wick_status wk_safetensors_header(wk_strbuf *buf, const wick_file_tensor *tensor
     const size_t begin = buf->size;
     uint64_t length = 0, offset = 0;
     wk_strbuf_append(buf, &length, sizeof length);
-    wk_strbuf_append(buf, "{", 1);
-    for (size_t i = 0; i < n; i++) {
-        if (i > 0) wk_strbuf_append(buf, ",", 1);
-        append_entry(buf, &tensors[order[i]], &offset);
-    }
-    wk_strbuf_append(buf, "}", 1);
+    wk_strbuf_append(buf, "{", 1); /* which is not a value after that */
+    for (size_t i = 0; i < n; i++) append_entry(buf, &tensors[order[i]], &offset);
+    wk_write_close(buf, '}');
     while (!buf->failed && (buf->size - begin) % LENGTH_BYTES != 0) wk_strbuf_append(buf, " ", 1);
     if (buf->failed) return wk_fail_memory(err, buf->size, "the header of a safetensors file");
     length = buf->size - begin - LENGTH_BYTES;

@@ -7,22 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static void put_number(wk_strbuf *buf, uint64_t value, int n_bytes) {
-    char bytes[8];
-    for (int i = 0; i < n_bytes; i++) bytes[i] = (char)(value >> (8 * i) & 255);
-    wk_strbuf_append(buf, bytes, (size_t)n_bytes);
-}
-
 /* The shortest opcode for an integer >= 0. */
 static void put_integer(wk_strbuf *buf, uint64_t value) {
     const int n_bytes = value < 256 ? 1 : value < 65536 ? 2 : value <= INT32_MAX ? 4 : 8;
     wk_strbuf_text(buf, n_bytes == 1 ? "K" : n_bytes == 2 ? "M" : n_bytes == 4 ? "J" : "\x8A\x08");
-    put_number(buf, value, n_bytes);
+    wk_strbuf_put(buf, value, n_bytes);
 }
 
 static void put_text(wk_strbuf *buf, const char *text, size_t size) {
     wk_strbuf_text(buf, "X");
-    put_number(buf, size, 4);
+    wk_strbuf_put(buf, size, 4);
     wk_strbuf_append(buf, text, size);
 }
 

@@ -33,24 +33,18 @@ uint32_t wk_crc32(uint32_t sum, const void *bytes, size_t size) {
     return ~c;
 }
 
-static void put(wk_strbuf *buf, uint64_t value, int n_bytes) {
-    char bytes[8];
-    for (int i = 0; i < n_bytes; i++) bytes[i] = (char)(value >> (8 * i) & 255);
-    wk_strbuf_append(buf, bytes, (size_t)n_bytes);
-}
-
 /* What the local header and the directory say alike: version to checksum, then sizes that the extra
  * field has. 1980-01-01 is the first date that there is. */
 static void put_common(wk_strbuf *buf, const wk_zip_entry *entry) {
-    put(buf, VERSION_64, 2);
-    put(buf, 0x800, 2); /* the name is UTF-8 */
-    put(buf, 0, 2);     /* stored */
-    put(buf, 0, 2);
-    put(buf, 1 << 5 | 1, 2);
-    put(buf, entry->checksum, 4);
-    put(buf, UINT32_MAX, 4);
-    put(buf, UINT32_MAX, 4);
-    put(buf, entry->name.size, 2);
+    wk_strbuf_put(buf, VERSION_64, 2);
+    wk_strbuf_put(buf, 0x800, 2); /* the name is UTF-8 */
+    wk_strbuf_put(buf, 0, 2);     /* stored */
+    wk_strbuf_put(buf, 0, 2);
+    wk_strbuf_put(buf, 1 << 5 | 1, 2);
+    wk_strbuf_put(buf, entry->checksum, 4);
+    wk_strbuf_put(buf, UINT32_MAX, 4);
+    wk_strbuf_put(buf, UINT32_MAX, 4);
+    wk_strbuf_put(buf, entry->name.size, 2);
 }
 
 void wk_zip_local_header(wk_strbuf *buf, uint64_t at, wk_zip_entry *entry) {
@@ -58,15 +52,15 @@ void wk_zip_local_header(wk_strbuf *buf, uint64_t at, wk_zip_entry *entry) {
     const uint64_t padding = (ALIGNMENT - (at + plain) % ALIGNMENT) % ALIGNMENT;
     wk_strbuf_append(buf, "PK\3\4", 4);
     put_common(buf, entry);
-    put(buf, 20 + 4 + padding, 2);
+    wk_strbuf_put(buf, 20 + 4 + padding, 2);
     wk_strbuf_append(buf, entry->name.text, entry->name.size);
-    put(buf, 1, 2);
-    put(buf, 16, 2);
-    put(buf, entry->size, 8);
-    put(buf, entry->size, 8);
-    put(buf, EXTRA_PADDING, 2);
-    put(buf, padding, 2);
-    for (uint64_t i = 0; i < padding; i++) put(buf, 0, 1);
+    wk_strbuf_put(buf, 1, 2);
+    wk_strbuf_put(buf, 16, 2);
+    wk_strbuf_put(buf, entry->size, 8);
+    wk_strbuf_put(buf, entry->size, 8);
+    wk_strbuf_put(buf, EXTRA_PADDING, 2);
+    wk_strbuf_put(buf, padding, 2);
+    for (uint64_t i = 0; i < padding; i++) wk_strbuf_put(buf, 0, 1);
     entry->offset = at + plain + padding;
 }
 
@@ -75,38 +69,38 @@ void wk_zip_directory(wk_strbuf *buf, uint64_t at, const wk_zip_entry *entries,
     const size_t begin = buf->size;
     for (size_t i = 0; i < n; i++) {
         wk_strbuf_append(buf, "PK\1\2", 4);
-        put(buf, VERSION_64, 2);
+        wk_strbuf_put(buf, VERSION_64, 2);
         put_common(buf, &entries[i]);
-        put(buf, 4 + 24, 2);
-        put(buf, 0, 2 + 2 + 2); /* no comment, first disk, attributes */
-        put(buf, 0, 4);
-        put(buf, UINT32_MAX, 4);
+        wk_strbuf_put(buf, 4 + 24, 2);
+        wk_strbuf_put(buf, 0, 2 + 2 + 2); /* no comment, first disk, attributes */
+        wk_strbuf_put(buf, 0, 4);
+        wk_strbuf_put(buf, UINT32_MAX, 4);
         wk_strbuf_append(buf, entries[i].name.text, entries[i].name.size);
-        put(buf, 1, 2);
-        put(buf, 24, 2);
-        put(buf, entries[i].size, 8);
-        put(buf, entries[i].size, 8);
-        put(buf, headers[i], 8);
+        wk_strbuf_put(buf, 1, 2);
+        wk_strbuf_put(buf, 24, 2);
+        wk_strbuf_put(buf, entries[i].size, 8);
+        wk_strbuf_put(buf, entries[i].size, 8);
+        wk_strbuf_put(buf, headers[i], 8);
     }
     const uint64_t size = buf->size - begin;
     wk_strbuf_append(buf, "PK\6\6", 4);
-    put(buf, 44, 8); /* bytes of the record that follow */
-    put(buf, VERSION_64, 2);
-    put(buf, VERSION_64, 2);
-    put(buf, 0, 8); /* disks */
-    put(buf, n, 8);
-    put(buf, n, 8);
-    put(buf, size, 8);
-    put(buf, at, 8);
+    wk_strbuf_put(buf, 44, 8); /* bytes of the record that follow */
+    wk_strbuf_put(buf, VERSION_64, 2);
+    wk_strbuf_put(buf, VERSION_64, 2);
+    wk_strbuf_put(buf, 0, 8); /* disks */
+    wk_strbuf_put(buf, n, 8);
+    wk_strbuf_put(buf, n, 8);
+    wk_strbuf_put(buf, size, 8);
+    wk_strbuf_put(buf, at, 8);
     wk_strbuf_append(buf, "PK\6\7", 4);
-    put(buf, 0, 4);
-    put(buf, at + size, 8);
-    put(buf, 1, 4);
+    wk_strbuf_put(buf, 0, 4);
+    wk_strbuf_put(buf, at + size, 8);
+    wk_strbuf_put(buf, 1, 4);
     wk_strbuf_append(buf, "PK\5\6", 4);
-    put(buf, 0, 4);
-    put(buf, n < UINT16_MAX ? n : UINT16_MAX, 2);
-    put(buf, n < UINT16_MAX ? n : UINT16_MAX, 2);
-    put(buf, size < UINT32_MAX ? size : UINT32_MAX, 4);
-    put(buf, at < UINT32_MAX ? at : UINT32_MAX, 4);
-    put(buf, 0, 2);
+    wk_strbuf_put(buf, 0, 4);
+    wk_strbuf_put(buf, n < UINT16_MAX ? n : UINT16_MAX, 2);
+    wk_strbuf_put(buf, n < UINT16_MAX ? n : UINT16_MAX, 2);
+    wk_strbuf_put(buf, size < UINT32_MAX ? size : UINT32_MAX, 4);
+    wk_strbuf_put(buf, at < UINT32_MAX ? at : UINT32_MAX, 4);
+    wk_strbuf_put(buf, 0, 2);
 }

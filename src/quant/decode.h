@@ -8,6 +8,7 @@
 #define WK_QUANT_DECODE_H
 
 #include "core/half.h"
+#include "core/load.h"
 #include "quant/block.h"
 
 #include <string.h>
@@ -47,18 +48,6 @@
     void wk_decode_block_##name(const uint8_t *restrict block, float *restrict dst);
 WK_BLOCK_TYPES(WK_DECLARE_BLOCK)
 #undef WK_DECLARE_BLOCK
-
-static inline uint16_t wk_load_u16(const uint8_t *bytes) {
-    uint16_t value;
-    memcpy(&value, bytes, sizeof value);
-    return value;
-}
-
-static inline uint32_t wk_load_u32(const uint8_t *bytes) {
-    uint32_t value;
-    memcpy(&value, bytes, sizeof value);
-    return value;
-}
 
 static inline float wk_load_f16(const uint8_t *bytes) { return wk_f16_to_f32(wk_load_u16(bytes)); }
 
