@@ -29,7 +29,7 @@ static bool do_system(cli_chat *chat, const char *argument) {
     if (wick_chat_set_system(chat->talk, argument) != WICK_OK)
         cli_report_chat(chat->talk);
     else
-        puts(argument[0] != '\0' ? "A new system message." : "No system message any more.");
+        puts(argument[0] != '\0' ? "System message set." : "System message removed.");
     return false;
 }
 

@@ -66,11 +66,9 @@ static int run(void *given) {
     wick_converting *converting = NULL;
     wick_error error = {0};
     struct stat info;
-    if (stat(o->folder, &info) == 0 && S_ISREG(info.st_mode)) {
-        cli_error("'%s' is a file, not a folder", o->folder);
-        cli_say("'wick quantize' changes the types of a GGUF file");
-        return CLI_FAILURE;
-    }
+    if (stat(o->folder, &info) == 0 && S_ISREG(info.st_mode))
+        return cli_error("'%s' is a file, not a folder; for GGUF files there is 'wick quantize'",
+                         o->folder);
     if (wick_convert_start(o->folder, o->out, &desc, &converting, &error) != WICK_OK)
         return cli_report(&error, start_hint(error.status));
     const int code = work(converting);

@@ -3,7 +3,6 @@
 
 #include "cli.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +11,7 @@ static size_t find_scale(const char *text, float *scale) {
     const char *const equals = strrchr(text, '=');
     char *end = NULL;
     *scale = equals != NULL ? strtof(equals + 1, &end) : 1;
-    if (end != NULL && end > equals + 1 && *end == '\0' && isfinite(*scale))
-        return (size_t)(equals - text);
+    if (end != NULL && end > equals + 1 && *end == '\0') return (size_t)(equals - text);
     *scale = 1;
     return strlen(text);
 }

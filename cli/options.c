@@ -122,7 +122,8 @@ static bool fail_unknown(const parser *p, const char *word) {
     snprintf(bare, sizeof bare, "%s", word + strspn(word, "-"));
     bare[strcspn(bare, "=")] = '\0';
     const char *const nearest = cli_nearest(bare, names);
-    const cli_command *const owner = find_owner(bare);
+    const bool is_own = find_name(p->command, bare, strlen(bare)) != NULL; /* "-temp=1" */
+    const cli_command *const owner = is_own ? NULL : find_owner(bare);
     if (owner != NULL)
         cli_usage_error(p->command, "'--%s' is an option of 'wick %s'", bare, owner->name);
     else if (nearest != NULL)

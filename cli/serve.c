@@ -300,7 +300,7 @@ static int check_options(const serve_options *o) {
         return cli_usage_error(&cli_serve, "--template and --chat-template exclude each other");
     struct stat info;
     if (o->slot_folder != NULL && (stat(o->slot_folder, &info) != 0 || !S_ISDIR(info.st_mode)))
-        return cli_error("--slot-save-path: '%s' is not a folder", o->slot_folder);
+        return cli_error("--slot-save-path: there is no folder '%s'", o->slot_folder);
     return CLI_OK;
 }
 

@@ -44,7 +44,7 @@ void cli_server_stop(cli_server *server);
 cli_call *cli_server_take(cli_server *server, unsigned milliseconds);
 const char *cli_call_method(const cli_call *call);
 const char *cli_call_path(const cli_call *call);
-/* What follows "?" in the request's target; NULL: nothing. */
+/* The query of the request's target, with escapes of & = % + # alone; NULL: there is none. */
 const char *cli_call_query(const cli_call *call);
 /* The value of one of its keys, decoded; NULL: it has none. For a call that is not answered yet. */
 const char *cli_call_argument(const cli_call *call, const char *key);

@@ -70,8 +70,9 @@ void cli_request_error(const char *path, int status, char text[CLI_ERROR_TEXT]) 
         : status == MHD_HTTP_CONTENT_TOO_LARGE ? "the request is too large"
         : status == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE ? "the headers are too large"
         : status == MHD_HTTP_UNSUPPORTED_MEDIA_TYPE ? "compressed request bodies are not supported"
-        : status == MHD_HTTP_SERVICE_UNAVAILABLE
-            ? "the server is short of memory, or shutting down"
-            : "Content-Length is given twice, or with Transfer-Encoding";
+        : status == MHD_HTTP_SERVICE_UNAVAILABLE ? "the server is short of memory, or shutting down"
+        : status == MHD_HTTP_BAD_REQUEST
+            ? "Content-Length is given twice, or with Transfer-Encoding"
+            : "this request cannot be answered";
     wick_api_error(path != NULL ? path : "", status, why, text, CLI_ERROR_TEXT);
 }

@@ -22,7 +22,7 @@ typedef struct wick_host_view {
 typedef struct wick_operation_desc {
     const char *name;
     int n_inputs, n_outputs; /* 1 or more each, at most WICK_KERNEL_MAX_BUFFERS in all */
-    /* Checks dtypes and shapes of inputs, and sets those of outputs. */
+    /* Checks dtypes and shapes of inputs, and sets those of all outputs (rank 0: a scalar). */
     wick_status (*infer)(void *user, const wick_host_view *inputs, wick_host_view *outputs,
                          wick_error *error);
     /* Computes outputs; or NULL. Called by a later poll or read. A failure is reported by every
@@ -58,7 +58,7 @@ WICK_API void wick_operation_release(wick_operation *operation);
  * owned as results of operations are. On failure all of them are NULL, and the sentence is with the
  * device: the status of infer or launch; WICK_ERR_ARGUMENT: an input is NULL or of another device;
  * WICK_ERR_UNSUPPORTED: neither a kernel of this device nor compute; WICK_ERR_SHAPE: an input is
- * empty and an output is not. */
+ * empty and an output is not, or infer did not set the shape of an output. */
 WICK_API wick_status wick_operation_run(wick_operation *operation, wick_tensor *const *inputs,
                                         wick_tensor **outputs);
 

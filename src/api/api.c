@@ -52,6 +52,11 @@ void wk_exchange_move(wick_exchange *x, wk_exchanges *list) {
     list->n++;
 }
 
+uint32_t wk_count_free(const wick_api *api) {
+    const uint32_t n_taken = api->n_running + api->n_moving;
+    return n_taken < api->n_parallel ? api->n_parallel - n_taken : 0;
+}
+
 void wk_exchange_stop(wick_exchange *x) {
     wick_api *const api = x->api;
     wk_texts_close(x);
@@ -150,8 +155,7 @@ static void fill_places(wick_api *api) {
         next = x->next;
         wk_texts_open(x);
     }
-    for (wick_exchange *x = api->queued.first, *next; x && api->n_running < api->n_parallel;
-         x = next) {
+    for (wick_exchange *x = api->queued.first, *next; x && wk_count_free(api) > 0; x = next) {
         next = x->next;
         if (!x->embedding || !api->embedding) begin_exchange(x);
     }
@@ -160,7 +164,7 @@ static void fill_places(wick_api *api) {
 wick_status wick_api_step(wick_api *api) {
     if (!api) return WICK_ERR_ARGUMENT;
     fill_places(api);
-    bool is_busy = false;
+    bool is_busy = false, is_batch = false;
     wick_error err = {.status = WICK_OK};
     const wick_status status = wick_model_step(api->model, &err);
     if (status == WICK_PENDING) return WICK_PENDING;
@@ -170,6 +174,7 @@ wick_status wick_api_step(wick_api *api) {
         wk_exchange_ping(x);
         if (x->is_paused) continue;
         is_busy = true;
+        is_batch = is_batch || !x->transfer;
         if (status < 0)
             wk_exchange_break(x, status, &err);
         else if (x->transfer)
@@ -179,7 +184,7 @@ wick_status wick_api_step(wick_api *api) {
         else
             wk_texts_step(x);
     }
-    if (is_busy) {
+    if (is_batch) {
         api->totals.n_batches++;
         api->totals.n_in_batches += api->n_running;
     }
@@ -255,9 +260,10 @@ static wick_status copy_desc(wick_api *api, const wick_api_desc *desc, wick_erro
     api->aliases = copy_texts(arena, desc->aliases, desc->n_aliases);
     api->tags = copy_texts(arena, desc->tags, desc->n_tags);
     api->slots = wk_arena_array(arena, api->n_parallel, sizeof *api->slots);
-    api->slot_folder = desc->slot_folder ? copy_text(arena, desc->slot_folder) : NULL;
+    const bool has_folder = desc->slot_folder && desc->slot_folder[0] != '\0';
+    api->slot_folder = has_folder ? copy_text(arena, desc->slot_folder) : NULL;
     if (!api->name || !api->path || !api->aliases || !api->tags || !api->slots ||
-        (desc->slot_folder && !api->slot_folder))
+        (has_folder && !api->slot_folder))
         return wk_fail_memory(err, 1, "an API");
     api->n_aliases = desc->n_aliases;
     api->n_tags = desc->n_tags;

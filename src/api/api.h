@@ -71,6 +71,7 @@ struct wick_api {
     wick_template *plain, *for_tools; /* for_tools NULL: plain */
     uint32_t n_parallel, max_queue;
     uint32_t n_running; /* texts that have a session, and embeddings: n_parallel at most */
+    uint32_t n_moving;  /* slots that are saved or loaded: they have no room for texts meanwhile */
     uint64_t n_opened;
     wk_exchanges queued, running; /* in the order of their requests; one that is over is in none */
 };
@@ -194,7 +195,7 @@ struct wick_exchange {
     size_t n_taken;      /* bytes of out that were given */
 
     wk_embedding *embedding;    /* NULL: text is generated */
-    wk_slot_transfer *transfer; /* NULL: no slot is saved or loaded; it is one of n_running */
+    wk_slot_transfer *transfer; /* NULL: no slot is saved or loaded; one of n_moving */
     /* What is generated. */
     const wk_style *style;
     wick_session_desc desc;
@@ -224,7 +225,8 @@ struct wick_exchange {
 
 /* ---- api.c ---- */
 
-double wk_seconds_since(uint64_t ns); /* by wk_clock_ns */
+double wk_seconds_since(uint64_t ns);        /* by wk_clock_ns */
+uint32_t wk_count_free(const wick_api *api); /* places for texts */
 /* To the end of list; NULL: it is over. */
 void wk_exchange_move(wick_exchange *x, wk_exchanges *list);
 /* It is over: what is being computed for it is given up, and its places are free. */

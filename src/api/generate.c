@@ -302,7 +302,7 @@ void wk_texts_step(wick_exchange *x) {
 }
 
 void wk_texts_open(wick_exchange *x) {
-    for (uint32_t i = 0; i < x->n_choices && x->api->n_running < x->api->n_parallel; i++) {
+    for (uint32_t i = 0; i < x->n_choices && wk_count_free(x->api) > 0; i++) {
         wk_api_choice *const choice = &x->choices[i];
         wick_error err = {.status = WICK_OK};
         if (choice->session || choice->is_over) continue;

@@ -135,8 +135,7 @@ static bool fits(wick_exchange *x) {
 
 /* Those that begin with the next step do not wait. */
 static bool has_room(const wick_api *api) {
-    const uint64_t n_free = api->n_running < api->n_parallel ? api->n_parallel - api->n_running : 0;
-    return api->queued.n < api->max_queue + n_free;
+    return api->queued.n < (uint64_t)api->max_queue + wk_count_free(api);
 }
 
 static void queue(wick_exchange *x) {

@@ -1,6 +1,7 @@
-/* api/slot_files.c: what places keep, saved to files and loaded from them in steps, which hold up
- * no other text. See api.h. */
+/* api/slot_files.c: what slots keep, saved to files and loaded from them in steps, between which
+ * other texts go on; the file's way to the disk at the end of saving is one step. See api.h. */
 #include "api/api.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 
 #include <wick/saving.h>
@@ -8,13 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A text on its way to a file (saving) or from one (loading, into made). Its place is taken. */
+enum { STEP_NS = 2000000 }; /* for polls of a transfer between two batches of texts */
+
+/* The text of a slot on its way to a file or from one: its slot is_moving. */
 struct wk_slot_transfer {
-    uint32_t id; /* of the place */
+    uint32_t id; /* of the slot */
     const char *name;
+    wick_session_saving *saving; /* to file; NULL: it is loaded */
     wk_file_writer *file;
-    wick_session_saving *saving; /* NULL: it is loaded */
-    wick_session_loading *loading;
+    wick_session_loading *loading; /* into made; NULL: it is saved */
     wick_session *made;
 };
 
@@ -58,17 +61,18 @@ static wick_status read_path(wick_exchange *x, const char **path, const char **n
     return WICK_OK;
 }
 
-/* A failure of a file: with its name alone, as the folder is none of the client's business. */
-static wick_status fail_with_file(wick_exchange *x, wick_status status, const wick_error *reason,
+/* A failure of a file: with its name in place of the path, which is none of the client's business.
+ * It is quoted. */
+static wick_status fail_with_file(const char *name, wick_status status, const wick_error *reason,
                                   wick_error *err) {
-    const char *const folder = x->api->slot_folder, *at = reason->message;
-    const size_t size = strlen(folder);
-    while ((at = strstr(at, folder)) != NULL &&
-           (at == reason->message || at[-1] != '\'' || at[size] != '/'))
-        at++;
-    if (at == NULL) return wk_fail(err, status, "%s", reason->message);
-    return wk_fail(err, status, "%.*s%s", (int)(at - reason->message), reason->message,
-                   at + size + 1);
+    const char *const begin = strchr(reason->message, '\'');
+    const char *const end = begin ? strchr(begin + 1, '\'') : NULL;
+    const char *const slash = end ? memchr(begin, '/', (size_t)(end - begin)) : NULL;
+    /* What is not found is the folder, which was there: no fault of the client's. */
+    if (status == WICK_ERR_NOT_FOUND) status = WICK_ERR_IO;
+    if (!slash) return wk_fail(err, status, "%s", reason->message);
+    return wk_fail(err, status, "%.*s'%s%s", (int)(begin - reason->message), reason->message, name,
+                   end);
 }
 
 /* ---- Answers ---- */
@@ -96,19 +100,14 @@ static wick_status erase(wick_exchange *x, uint32_t id) {
 
 /* ---- Transfers ---- */
 
-static wick_status write_bytes(void *user, const void *bytes, size_t size, wick_error *err) {
-    return wk_file_write(user, bytes, size, err);
-}
-
 static wick_status start_saving(wick_exchange *x, wk_slot_transfer *t, const char *path,
                                 wick_error *err) {
     wick_error own = {.status = WICK_OK};
     wick_session *const kept = x->api->slots[t->id].kept;
     if (!kept) return wk_fail(err, WICK_ERR_VALUE, "this slot has no text");
     wick_status status = wk_file_write_start(x->heap, path, &t->file, &own);
-    if (status == WICK_ERR_NOT_FOUND) status = WICK_ERR_IO; /* the folder, which was there */
-    if (status != WICK_OK) return fail_with_file(x, status, &own, err);
-    status = wick_session_save_start(kept, write_bytes, t->file, &t->saving, err);
+    if (status != WICK_OK) return fail_with_file(t->name, status, &own, err);
+    status = wick_session_save_start(kept, wk_file_sink, t->file, &t->saving, err);
     if (status != WICK_OK) (void)wk_file_write_finish(x->heap, t->file, false, NULL);
     return status;
 }
@@ -123,7 +122,7 @@ static wick_status start_loading(wick_exchange *x, wk_slot_transfer *t, const ch
     if (status == WICK_OK) return WICK_OK;
     wick_session_close(t->made);
     if (status == WICK_ERR_NOT_FOUND) return wk_fail(err, WICK_ERR_VALUE, "there is no such file");
-    return fail_with_file(x, status, &own, err);
+    return fail_with_file(t->name, status, &own, err);
 }
 
 static wick_status start(wick_exchange *x, const wk_slot_transfer *of, bool saves, const char *path,
@@ -135,18 +134,19 @@ static wick_status start(wick_exchange *x, const wk_slot_transfer *of, bool save
     WK_TRY(saves ? start_saving(x, t, path, err) : start_loading(x, t, path, err));
     x->transfer = t;
     api->slots[t->id].is_moving = true;
-    api->n_running++;
+    api->n_moving++;
     wk_exchange_move(x, &api->running);
     return WICK_OK;
 }
 
-/* Given up, where it is not done. */
+/* The file is whole or not there, or the slot has the text that was loaded. What is not done is
+ * given up. */
 static wick_status end(wick_exchange *x, wick_error *err) {
     wk_slot_transfer *const t = x->transfer;
     wk_slot *const slot = &x->api->slots[t->id];
     x->transfer = NULL;
     slot->is_moving = false;
-    x->api->n_running--;
+    x->api->n_moving--;
     if (t->saving) {
         const wick_status status = wick_session_save_finish(t->saving, err);
         const wick_status closed = wk_file_write_finish(x->heap, t->file, status == WICK_OK, err);
@@ -164,13 +164,14 @@ void wk_transfer_cancel(wick_exchange *x) {
 
 void wk_transfer_step(wick_exchange *x) {
     const wk_slot_transfer t = *x->transfer;
+    const uint64_t until_ns = wk_clock_ns() + STEP_NS;
     wick_error own = {.status = WICK_OK}, err = {.status = WICK_OK};
-    if ((t.saving ? wick_session_save_poll(t.saving) : wick_session_load_poll(t.loading)) ==
-        WICK_PENDING)
-        return;
+    while ((t.saving ? wick_session_save_poll(t.saving) : wick_session_load_poll(t.loading)) ==
+           WICK_PENDING)
+        if (wk_clock_ns() >= until_ns) return;
     const wick_status status = end(x, &own);
     if (status != WICK_OK) {
-        wk_exchange_break(x, fail_with_file(x, status, &own, &err), &err);
+        wk_exchange_break(x, fail_with_file(t.name, status, &own, &err), &err);
         return;
     }
     wk_exchange_stop(x);

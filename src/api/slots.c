@@ -85,7 +85,7 @@ static void write_slot(wk_strbuf *to, const wick_api *api, uint32_t id) {
     wk_write_put_whole(to, "id", id);
     wk_write_put_whole(to, "n_ctx", api->session.context_length);
     wk_write_key(to, "is_processing");
-    wk_write_bool(to, choice != NULL);
+    wk_write_bool(to, !is_free(&api->slots[id]));
     if (choice) {
         wick_session_stats stats;
         wk_choice_get_stats(choice, &stats);

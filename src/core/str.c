@@ -141,6 +141,7 @@ void wk_strbuf_text(wk_strbuf *buf, const char *terminated) {
 
 void wk_strbuf_put(wk_strbuf *buf, uint64_t value, int n_bytes) {
     char bytes[8];
+    assert(n_bytes <= (int)sizeof bytes);
     for (int i = 0; i < n_bytes; i++) bytes[i] = (char)(value >> (8 * i) & 255);
     wk_strbuf_append(buf, bytes, (size_t)n_bytes);
 }

@@ -46,8 +46,8 @@ void wk_strbuf_clear(wk_strbuf *buf);                 /* keeps the memory */
 bool wk_strbuf_reserve(wk_strbuf *buf, size_t extra); /* room for extra more bytes */
 void wk_strbuf_append(wk_strbuf *buf, const void *bytes, size_t size);
 void wk_strbuf_text(wk_strbuf *buf, const char *terminated);
-void wk_strbuf_put(wk_strbuf *buf, uint64_t value,
-                   int n_bytes); /* the low ones, the lowest first */
+/* The low n_bytes of value, 8 at most, little-endian. */
+void wk_strbuf_put(wk_strbuf *buf, uint64_t value, int n_bytes);
 void wk_strbuf_format(wk_strbuf *buf, const char *format, ...) WK_PRINTF(2, 3);
 
 /* snprintf has the decimal point of the locale, which the program may have set: makes it ".". */

@@ -254,7 +254,7 @@ wick_status wk_safetensors_header(wk_strbuf *buf, const wick_file_tensor *tensor
     const size_t begin = buf->size;
     uint64_t length = 0, offset = 0;
     wk_strbuf_append(buf, &length, sizeof length);
-    wk_strbuf_append(buf, "{", 1); /* which is not a value after that */
+    wk_strbuf_append(buf, "{", 1); /* after bytes that are not JSON */
     for (size_t i = 0; i < n; i++) append_entry(buf, &tensors[order[i]], &offset);
     wk_write_close(buf, '}');
     while (!buf->failed && (buf->size - begin) % LENGTH_BYTES != 0) wk_strbuf_append(buf, " ", 1);

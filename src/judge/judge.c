@@ -77,7 +77,7 @@ static wick_status choose_chunks(wick_judging *j, const wick_judge_desc *desc, s
     if (n < length)
         return wk_fail(err, WICK_ERR_VALUE,
                        "the text has %zu of the %" PRIu32 " tokens that one chunk needs: "
-                       "shorter chunks take a shorter text",
+                       "use shorter chunks or a longer text",
                        n, length);
     j->n_ids = n / length * length;
     j->most_scored = n / length * (length - j->n_unscored);

@@ -10,10 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static wick_status write_file(void *user, const void *bytes, size_t size, wick_error *error) {
-    return wk_file_write(user, bytes, size, error);
-}
-
 wick_status wick_session_save(wick_session *session, const char *path, wick_error *error) {
     if (!session || !path)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_session_save: an argument is NULL");
@@ -21,7 +17,7 @@ wick_status wick_session_save(wick_session *session, const char *path, wick_erro
     wk_file_writer *file;
     wick_session_saving *saving;
     WK_TRY(wk_file_write_start(heap, path, &file, error));
-    wick_status status = wick_session_save_start(session, write_file, file, &saving, error);
+    wick_status status = wick_session_save_start(session, wk_file_sink, file, &saving, error);
     if (status == WICK_OK) {
         while (wick_session_save_poll(saving) == WICK_PENDING) wick_pause(session->model->device);
         status = wick_session_save_finish(saving, error);
@@ -61,7 +57,7 @@ static wick_status save_prefixes(wick_model *model, const char *path, wick_error
     wk_file_writer *file;
     wick_prefixes *prefixes;
     WK_TRY(wk_file_write_start(model->heap, path, &file, error));
-    wick_status status = wick_prefixes_save_start(model, write_file, file, &prefixes, error);
+    wick_status status = wick_prefixes_save_start(model, wk_file_sink, file, &prefixes, error);
     if (status == WICK_OK) status = end_prefixes(model, prefixes, error);
     const wick_status closed = wk_file_write_finish(model->heap, file, status == WICK_OK, error);
     return status != WICK_OK ? status : closed;

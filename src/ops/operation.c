@@ -117,7 +117,7 @@ static bool make_outputs(run *r) {
     for (int i = 0; i < desc->n_outputs; i++) {
         if (r->views[i].shape.rank == UNSET) {
             wk_device_fail(r->operation->device, WICK_ERR_SHAPE,
-                           "%s: infer sets no shape of output %d", desc->name, i);
+                           "%s: infer did not set the shape of output %d", desc->name, i);
             return false;
         }
         if (!wk_dtype_is_writable(desc->name, r->operation->device, r->views[i].dtype))

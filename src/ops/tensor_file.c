@@ -40,7 +40,7 @@ static const wick_file_tensor *only_one(wick_tensor_file *file, wick_device *dev
     const size_t n = wick_tensor_file_count(file);
     if (n == 1) return wick_tensor_file_get(file, 0);
     (void)wk_device_fail(device, WICK_ERR_ARGUMENT,
-                         "'%s' has %zu tensors, and the name of one is NULL",
+                         "'%s' has %zu tensors: the name of one is needed",
                          wk_tensor_file_path(file), n);
     return NULL;
 }

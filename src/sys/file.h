@@ -33,6 +33,11 @@ typedef struct wk_file_writer wk_file_writer;
 wick_status wk_file_write_start(wk_heap *heap, const char *path, wk_file_writer **out,
                                 wick_error *err);
 wick_status wk_file_write(wk_file_writer *writer, const void *data, size_t size, wick_error *err);
+/* The same as a wick_write_fn (wick/saving.h). */
+static inline wick_status wk_file_sink(void *writer, const void *data, size_t size,
+                                       wick_error *err) {
+    return wk_file_write(writer, data, size, err);
+}
 /* commit false: throws it away. Frees the writer regardless of the result. */
 wick_status wk_file_write_finish(wk_heap *heap, wk_file_writer *writer, bool commit,
                                  wick_error *err);

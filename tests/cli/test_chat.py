@@ -428,6 +428,8 @@ def test_pipe_and_commands():
     said = done.stdout.decode()
     assert done.returncode == 0, done.stderr
     assert b"\x1b" not in done.stdout + done.stderr, done
+    assert "System message set." in said, said
+    assert b"System message removed." in pipe("/system\n").stdout
     counts = [int(n) for n in re.findall(r"(\d+) messages", said)]
     assert counts == [2, 3, 1], said
     assert b"no chat template" in done.stderr, done.stderr
@@ -437,7 +439,8 @@ def test_pipe_and_commands():
 
 def test_set_and_unknown_commands():
     done = pipe("/set temp 0.5\n/set\n/set nothing 1\n/nosuch\n")
-    assert b"temp 0.5" in done.stdout and b"max-tokens 8" in done.stdout, done.stdout
+    assert done.stdout.count(b"temp 0.5") == 3, done.stdout  # it is confirmed, and listed twice
+    assert b"max-tokens 8" in done.stdout, done.stdout
     assert b"/nosuch" in done.stderr and b"no setting 'nothing'" in done.stderr, done.stderr
     assert done.returncode == 0
     assert b"no setting" not in pipe("/set\n").stderr

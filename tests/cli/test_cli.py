@@ -335,6 +335,7 @@ def test_usage_errors():
         (["info", MODEL, "more"], "'more' is one argument too many\n"),
         (["run", "--system", "x"], "'--system' is an option of 'wick chat'"),
         (["tokenize", "-lora=x"], "'--lora' is an option of 'wick run'"),
+        (["run", "-lora=x"], "unknown option '-lora=x', did you mean '--lora'?"),
         (["run", MODEL, "-p", "a", "--file", "b"], "exclude each other"),
         (["run", MODEL, "--gpu-layers", "-1"], "auto, all or a number of layers"),
         (["run", MODEL, "--gpu-layers", "few"], "auto, all or a number of layers"),

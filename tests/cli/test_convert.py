@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from command import equal, fails, main, succeeds
+from command import MODEL, equal, fails, main, succeeds
 from hf_folder import (ENCODERS, FIXTURES, SHARED, UNWRITTEN, Gguf, change, checkpoint_of,
                        fixture_path, take_apart, write_safetensors)
 
@@ -155,6 +155,7 @@ def test_types():
 
 
 def test_no_folder():
+    fails(1, "is a file, not a folder", "'wick quantize'", arguments=["convert", MODEL, "out.gguf"])
     fails(1, "there is no folder '/no/folder'", arguments=["convert", "/no/folder", "out.gguf"])
 
 

@@ -582,7 +582,7 @@ def test_a_hostile_hub():
         where = "/api/models/a/b"
         texts = (b"", b"{", b"<html>", b'{"siblings":[}', b'{"siblings":[]} x', b"[" * 100000,
                  b'{"a":"\\u12"}', b'{"a":"\x01"}', b'{"a":01}', b'{"a":1.}', b'{"a":tru}',
-                 b'{"a":1,}', b'{"a" 1}', b'"', b'{"a":"\\', b'{"a":"\\ud800"}')
+                 b'{"a":1,}', b'{"a" 1}', b'"', b'{"a":"\\')
         for text in texts:
             server.resources[where] = Resource(text)
             said = hub(server, "a/b").stderr

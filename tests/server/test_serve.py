@@ -953,7 +953,8 @@ def test_options_that_make_no_sense():
         fails(2, "--template and --chat-template exclude each other",
               arguments=["serve", MODEL, "--template", template, "--chat-template", "chatml"])
     fails(1, "is not a reranker", arguments=["serve", MODEL, "--rerank", "--port", 0])
-    fails(1, "'nowhere' is not a folder", arguments=["serve", MODEL, "--slot-save-path", "nowhere"])
+    fails(1, "there is no folder 'nowhere'",
+          arguments=["serve", MODEL, "--slot-save-path", "nowhere"])
     for option in ("--alias", "--tags"):
         fails(2, f"{option} has more than 64 items",
               arguments=["serve", MODEL, option, ",".join(["x"] * 65)])

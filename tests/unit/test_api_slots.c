@@ -30,14 +30,22 @@ static wick_api *open_with_folder(void) {
     return open_api((wick_api_desc){.n_parallel = 2, .slot_folder = folder});
 }
 
-/* The answer with 8 tokens after a prompt, in place 0, up to its timings. */
+/* 8 tokens after a prompt, in slot 0 if that is free, and how many tokens of the prompt were read.
+ */
 static void generate(wick_api *api, const char *prompt, char out[MOST_TEXT]) {
     char body[200];
     snprintf(body, sizeof body,
              "{\"prompt\":\"%s\",\"temperature\":0,\"n_predict\":8,\"id_slot\":0,"
-             "\"response_fields\":[\"content\"]}",
+             "\"response_fields\":[\"content\",\"timings/prompt_n\"]}",
              prompt);
     snprintf(out, MOST_TEXT, "%s", answer(api, "/completion", body, 200));
+}
+
+static const char *answer_get(wick_api *api, const char *at) {
+    wick_exchange *exchange;
+    const wick_request request = {.method = "GET", .path = at};
+    assert_int_equal(wick_exchange_open(api, &request, &exchange, NULL), WICK_OK);
+    return finish(api, exchange, 200);
 }
 
 static wick_exchange *move(wick_api *api, const char *action) {
@@ -52,6 +60,13 @@ static wick_exchange *move(wick_api *api, const char *action) {
     return exchange;
 }
 
+/* The number after key. */
+static long number_of(const char *text, const char *key) {
+    const char *const at = strstr(text, key);
+    if (!at) fail_msg("'%s' is not in '%s'", key, text);
+    return strtol(at + strlen(key), NULL, 10);
+}
+
 static void test_there_and_back(void **state) {
     (void)state;
     wick_api *const api = open_with_folder();
@@ -61,40 +76,57 @@ static void test_there_and_back(void **state) {
     assert_false(wick_exchange_is_over(saving));
     expect_text(finish(api, move(api, "action=erase"), 400), "is being saved or restored");
     expect_text(finish(api, move(api, "action=restore"), 400), "is being saved or restored");
-    /* Another place answers meanwhile, though that one was asked for. */
+    expect_text(answer_get(api, "/slots"), "{\"id\":0,\"n_ctx\":512,\"is_processing\":true}");
+    /* The other slot answers meanwhile, though this one was asked for. */
+    assert_null(api->slots[1].kept);
     generate(api, "The dog", other);
-    expect_text(finish(api, saving, 200), "\"n_saved\":");
-    expect_text(finish(api, move(api, "action=erase"), 200), "\"n_erased\":");
-    expect_text(finish(api, move(api, "action=restore"), 200), "\"n_restored\":");
+    assert_non_null(api->slots[1].kept);
+    const long n_saved = number_of(finish(api, saving, 200), "\"n_saved\":");
+    assert_true(n_saved > 8);
+    assert_int_equal(number_of(finish(api, move(api, "action=erase"), 200), "\"n_erased\":"),
+                     n_saved);
+    assert_null(api->slots[0].kept);
+    assert_int_equal(number_of(finish(api, move(api, "action=restore"), 200), "\"n_restored\":"),
+                     n_saved);
     generate(api, "Once upon a time", again);
+    assert_true(number_of(first, "prompt_n\":") > 1);
+    assert_int_equal(number_of(again, "prompt_n\":"), 1); /* the others were in the file */
+    *strstr(first, ",\"timings") = *strstr(again, ",\"timings") = *strstr(other, ",\"timings") = 0;
     assert_string_equal(first, again);
     assert_string_not_equal(first, other);
     wick_api_close(api);
     assert_int_equal(unlink(path), 0);
 }
 
-/* Clients go away at any step. */
+/* Clients go away before it is done. */
 static void test_given_up(void **state) {
     (void)state;
     char text[MOST_TEXT];
     wick_api *const api = open_with_folder();
     generate(api, "Once upon a time", text);
-    for (int n = 0; n < 4; n++) {
-        wick_exchange *const saving = move(api, "action=save");
-        for (int i = 0; i < n; i++) (void)wick_api_step(api);
-        assert_false(wick_exchange_is_over(saving));
-        wick_exchange_close(saving);
-        assert_int_not_equal(access(path, F_OK), 0);
-    }
+    wick_exchange_close(move(api, "action=save"));
+    assert_int_not_equal(access(path, F_OK), 0);
     (void)finish(api, move(api, "action=save"), 200);
-    for (int n = 0; n < 2; n++) {
-        wick_exchange *const loading = move(api, "action=restore");
-        for (int i = 0; i < n; i++) (void)wick_api_step(api);
-        assert_false(wick_exchange_is_over(loading));
-        wick_exchange_close(loading);
-    }
+    wick_exchange_close(move(api, "action=restore"));
+    assert_non_null(api->slots[0].kept);
     expect_text(finish(api, move(api, "action=restore"), 200), "\"n_restored\":");
-    assert_int_equal(api->n_running, 0);
+    assert_int_equal(api->n_running + api->n_moving, 0);
+    wick_api_close(api);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* The folder goes while a text is on its way there. */
+static void test_lost_folder(void **state) {
+    (void)state;
+    char text[MOST_TEXT];
+    wick_api *const api = open_with_folder();
+    generate(api, "Once upon a time", text);
+    wick_exchange *const saving = move(api, "action=save");
+    assert_int_equal(rmdir(folder), 0);
+    expect_text(finish(api, saving, 500), "'text'");
+    expect_text(finish(api, move(api, "action=save"), 500), "cannot write 'text'");
+    assert_int_equal(mkdir(folder, 0700), 0);
+    (void)finish(api, move(api, "action=save"), 200);
     wick_api_close(api);
     assert_int_equal(unlink(path), 0);
 }
@@ -118,14 +150,14 @@ static void test_refusals(void **state) {
     fclose(file);
     (void)finish(api, move(api, "action=restore"), 400);
     assert_int_equal(unlink(path), 0);
-    (void)finish(api, move(api, "action=save"), 200); /* the place still has its text */
+    (void)finish(api, move(api, "action=save"), 200); /* the slot still has its text */
     wick_api_close(api);
     assert_int_equal(unlink(path), 0);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_there_and_back),
-                                       cmocka_unit_test(test_given_up),
-                                       cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_given_up),
+        cmocka_unit_test(test_lost_folder), cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

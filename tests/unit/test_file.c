@@ -216,7 +216,7 @@ static void test_permissions(void **state) {
     wk_heap *const heap = &f->checked.heap;
     const mode_t mask = umask(0);
     umask(mask);
-    const mode_t modes[] = {0666 & ~mask, 0600, 0640, 0755};
+    const mode_t modes[] = {0666 & ~mask, 0600, 0640, 0755, 0444};
     for (size_t i = 0; i < WK_COUNT(modes); i++) {
         wk_file_writer *writer;
         struct stat status;

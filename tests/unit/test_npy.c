@@ -445,7 +445,7 @@ static void test_gguf_by_name(void **state) {
     }
     check_failed(device, wick_tensor_load(device, path, "blk.9.x"), WICK_ERR_NOT_FOUND,
                  "stories260K.gguf' has no tensor 'blk.9.x'");
-    check_failed(device, wick_tensor_load(device, path, NULL), WICK_ERR_ARGUMENT, "tensors, and");
+    check_failed(device, wick_tensor_load(device, path, NULL), WICK_ERR_ARGUMENT, "is needed");
     check_failed(device, wick_tensor_load(device, NULL, "x"), WICK_ERR_ARGUMENT, "path is NULL");
     check_failed(device, wick_tensor_load(device, "nowhere", "x"), WICK_ERR_NOT_FOUND, "nowhere");
     check_failed(device, wick_tensor_load(device, "CMakeLists.txt", "x"), WICK_ERR_FORMAT,

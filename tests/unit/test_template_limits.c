@@ -197,6 +197,8 @@ static void test_tests(void **state) {
         size_t n = 0;
         snprintf(select, sizeof select, "[x, x]|select('%s', ", name);
         for (size_t i = 0; i < N_OPERANDS; i++) n += try_arguments(select, ")|list", i);
+        snprintf(select, sizeof select, "range(9999)|select('%s', ", name);
+        n += try_arguments(select, ")|list", 0);
         if (n == 0) fail_msg("%s: no operand and no argument suits it", name);
     }
 }

@@ -130,7 +130,8 @@ test("parts of texts, halves of characters and messages without a role", () =>
     const tokens = async (content) => model.detokenize(await model.chatTokens([say("user", content)]));
     const parts = [{ type: "text", text: "one" }, { type: "text", text: "two" }];
     assert.equal(await tokens(parts), await tokens("one\ntwo"));
-    assert.notEqual(await tokens([...parts, { type: "image_url" }]), await tokens("one\ntwo"));
+    for (const other of [{ type: "image_url" }, { type: "image_url", text: "two" }])
+      assert.notEqual(await tokens([parts[0], other]), await tokens("one\ntwo"));
     assert.equal(await tokens("half \ud83d"), await tokens("half \ufffd"));
     for (const message of [{ content: "x" }, { role: 1, content: "x" }, null])
       await assert.rejects(session.chat([say("user", "Hi"), message]).text(),

@@ -27,9 +27,9 @@ async function read(generation, n) {
 test("dtypes by the names of others", async () => {
   const wick = await open(false);
   assert.throws(() => wick.tensor([1, 2], [2], "float32"),
-                { code: "DTYPE", message: /^there are no numbers of dtype float32: dtypes are f32, / });
+                { code: "DTYPE", message: /^the dtype of numbers is one of f32, .* not float32; / });
   await assert.rejects(wick.zeros([2], "float32").read(),
-                { code: "DTYPE", message: /^there is no dtype float32: of numbers there are f32, / });
+                { code: "DTYPE", message: /^unknown dtype float32: numbers have one of f32, / });
   await wick.close();
 });
 

@@ -40,14 +40,18 @@ function encode(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
+const TEXT_PARTS = [undefined, "text", "input_text", "output_text"];
+
+const isTextPart = (part: { type?: string; text?: unknown } | null): boolean =>
+  typeof part?.text === "string" && TEXT_PARTS.includes(part.type);
+
 /** A message whose parts, as in OpenAI's API, are one text if all of them are texts. */
 function plainMessage(message: ChatMessage, i: number): ChatMessage {
   if (typeof message?.role !== "string")
     throw new WickError("ARGUMENT", `the role of messages[${i}] must be a text, not `
       + kindOf(message?.role));
   const { content } = message;
-  if (!Array.isArray(content) || content.some((part) => typeof part?.text !== "string"))
-    return message;
+  if (!Array.isArray(content) || !content.every(isTextPart)) return message;
   return { ...message, content: content.map((part) => part.text).join("\n") };
 }
 

@@ -356,8 +356,8 @@ export class Tensors {
 
   #dtypeCode(dtype: Dtype): number {
     const code = this.#names.dtypes.indexOf(dtype);
-    if (code < 0) 
-      throw new WickError("DTYPE", `there is no dtype ${dtype}: of numbers there are ${NUMBER_DTYPES}`);
+    if (code < 0)
+      throw new WickError("DTYPE", `unknown dtype ${dtype}: numbers have one of ${NUMBER_DTYPES}`);
     return code;
   }
 

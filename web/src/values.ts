@@ -88,8 +88,8 @@ export function newTensor(data: TensorData, shape?: number[], dtype?: Dtype): Ne
   }
   const to = dtype ?? "f32";
   if (!hasClass(to))
-    throw new WickError("DTYPE", `there are no numbers of dtype ${to}: dtypes are `
-      + `${NUMBER_DTYPES}; blocks, such as q4_0, are given as a Uint8Array`);
+    throw new WickError("DTYPE", `the dtype of numbers is one of ${NUMBER_DTYPES}, not ${to}; `
+      + "blocks, such as q4_0, are given as a Uint8Array");
   return { dtype: to, given: isNarrow(to) ? "f32" : to, bytes: bytesOf(elements(flat(data), to)),
            shape: wholes(shape ?? shapeOf(data)) };
 }

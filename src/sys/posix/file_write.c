@@ -156,13 +156,11 @@ static int open_nameless(wk_file_writer *writer) {
     return -1;
 }
 
-/* replaced: the file in its place, whose permissions it takes over; NULL: there is none. */
-static void open_temporary(wk_file_writer *writer, const struct stat *replaced) {
+static void open_temporary(wk_file_writer *writer) {
     sweep(writer);
     writer->fd = open_nameless(writer);
     writer->is_nameless = writer->fd >= 0;
     if (!writer->is_nameless) writer->fd = open_named(writer);
-    if (writer->fd >= 0 && replaced) (void)fchmod(writer->fd, replaced->st_mode & 0777);
 }
 
 /* ---- Writing ---- */
@@ -194,7 +192,7 @@ static wick_status open_target(wk_file_writer *writer, wick_error *err) {
     if (writer->is_direct) /* not retried: a signal ends the wait for the reader of a pipe */
         writer->fd = open(writer->path, O_WRONLY | O_CLOEXEC);
     else
-        open_temporary(writer, exists ? &status : NULL);
+        open_temporary(writer);
     return writer->fd >= 0 ? WICK_OK : wk_fail_errno(err, errno, "write", writer->path);
 }
 
@@ -247,7 +245,16 @@ static void flush_folder(char *path) {
 }
 
 /* Everything on the disk, then the name. Some systems report a full disk only here. */
+/* Of the file that it replaces, if there is one; not for a group that it cannot belong to. */
+static void take_permissions(const wk_file_writer *writer) {
+    struct stat old;
+    if (stat(writer->path, &old) != 0) return;
+    const bool has_group = fchown(writer->fd, (uid_t)-1, old.st_gid) == 0;
+    (void)fchmod(writer->fd, old.st_mode & (has_group ? 0777 : 0707));
+}
+
 static wick_status commit_file(wk_file_writer *writer, wick_error *err) {
+    if (!writer->is_direct) take_permissions(writer);
     bool is_safe = writer->is_direct || fsync(writer->fd) == 0;
     if (is_safe && writer->is_nameless) {
         is_safe = link_temporary(writer, writer->fd);
