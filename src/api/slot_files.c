@@ -28,7 +28,7 @@ static bool has_action(const wick_exchange *x, const char *action) {
     const char *at = x->query;
     while (at && strncmp(at, key, sizeof key - 1) != 0) {
         at = strchr(at, '&');
-        at += at != NULL;
+        if (at) at++;
     }
     if (!at) return false;
     at += sizeof key - 1;
@@ -61,8 +61,8 @@ static wick_status read_path(wick_exchange *x, const char **path, const char **n
     return WICK_OK;
 }
 
-/* A failure of a file: with its name in place of the path, which is none of the client's business.
- * It is quoted. */
+/* A failure of a file: with its name in place of the path in quotes, which is none of the client's
+ * business. */
 static wick_status fail_with_file(const char *name, wick_status status, const wick_error *reason,
                                   wick_error *err) {
     const char *const begin = strchr(reason->message, '\'');
