@@ -100,36 +100,6 @@ static uint64_t nanoseconds(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Appends text, whose escapes are undone, as a query has it. */
-static char *append_escaped(char *to, const char *text) {
-    for (; *text != '\0'; text++) {
-        if (strchr("%&=+#", *text) != NULL)
-            to += sprintf(to, "%%%02X", (unsigned char)*text);
-        else
-            *to++ = *text;
-    }
-    return to;
-}
-
-/* Rebuilds the query from its parts. */
-static enum MHD_Result add_argument(void *given, enum MHD_ValueKind kind, const char *key,
-                                    const char *value) {
-    cli_call *const call = given;
-    (void)kind;
-    if (value == NULL) value = "";
-    const size_t had = call->query != NULL ? strlen(call->query) : 0;
-    char *const made = realloc(call->query, had + 3 * (strlen(key) + strlen(value)) + 3);
-    if (made == NULL) return MHD_NO;
-    char *at = made + had;
-    if (had > 0) *at++ = '&';
-    at = append_escaped(at, key);
-    *at++ = '=';
-    at = append_escaped(at, value);
-    *at = '\0';
-    call->query = made;
-    return MHD_YES;
-}
-
 /* A target in absolute form ("http://host/path", RFC 9112, 3.2.2) names the host, and the header
  * counts no more. */
 static void set_target(cli_call *call, const char *target) {
@@ -172,7 +142,7 @@ static cli_call *make_call(cli_server *server, struct MHD_Connection *connection
     pthread_mutex_init(&call->lock, NULL);
     call->socket = cli_socket_of(connection);
     call->since_ns = nanoseconds();
-    mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument, call);
+    call->query = cli_request_query(connection);
     return call;
 }
 

@@ -5,6 +5,7 @@
 
 #include <wick/api.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,6 +14,41 @@ enum { MOST_HEADERS = 24 * 1024 }; /* of a connection's 32 KiB; body and answer 
 
 const char *cli_request_header(struct MHD_Connection *connection, const char *name) {
     return mhd.lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+/* Appends text, whose escapes are undone, as a query has it. */
+static char *append_escaped(char *to, const char *text) {
+    for (; *text != '\0'; text++) {
+        if (strchr("%&=+#", *text) != NULL)
+            to += sprintf(to, "%%%02X", (unsigned char)*text);
+        else
+            *to++ = *text;
+    }
+    return to;
+}
+
+static enum MHD_Result add_argument(void *given, enum MHD_ValueKind kind, const char *key,
+                                    const char *value) {
+    char **const query = given;
+    (void)kind;
+    if (value == NULL) value = "";
+    const size_t had = *query != NULL ? strlen(*query) : 0;
+    char *const made = realloc(*query, had + 3 * (strlen(key) + strlen(value)) + 3);
+    if (made == NULL) return MHD_NO;
+    char *at = made + had;
+    if (had > 0) *at++ = '&';
+    at = append_escaped(at, key);
+    *at++ = '=';
+    at = append_escaped(at, value);
+    *at = '\0';
+    *query = made;
+    return MHD_YES;
+}
+
+char *cli_request_query(struct MHD_Connection *connection) {
+    char *query = NULL;
+    mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument, (void *)&query);
+    return query;
 }
 
 bool cli_request_is_health(const char *method, const char *path) {

@@ -10,6 +10,9 @@ enum { CLI_MOST_BODY = 8 * 1024 * 1024 /* whose tokens take seconds */, CLI_ERRO
 /* NULL: it has none. */
 const char *cli_request_header(struct MHD_Connection *connection, const char *name);
 
+/* The query of its target, with escapes of & = % + # alone, malloc'ed. NULL: it has none. */
+char *cli_request_query(struct MHD_Connection *connection);
+
 /* Asks how the server is, which is answered however busy the caller is. */
 bool cli_request_is_health(const char *method, const char *path);
 

@@ -17,13 +17,13 @@ static void write_histogram(wk_strbuf *to, const char *name, const char *help,
                             const wk_histogram *histogram) {
     uint64_t n = 0;
     wk_strbuf_format(to, "# HELP %s %s\n# TYPE %s histogram\n", name, help, name);
-    for (int i = 0; i < WK_N_BUCKETS; i++) {
+    for (int i = 0; i < WK_N_BUCKETS - 1; i++) {
         n += histogram->counts[i];
-        if (i == WK_N_BUCKETS - 1) break;
         wk_strbuf_format(to, "%s_bucket{le=\"", name);
         wk_strbuf_number(to, bounds[i], 6);
         wk_strbuf_format(to, "\"} %llu\n", (unsigned long long)n);
     }
+    n += histogram->counts[WK_N_BUCKETS - 1];
     wk_strbuf_format(to, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum ", name, (unsigned long long)n, name);
     wk_strbuf_number(to, histogram->sum, 9);
     wk_strbuf_format(to, "\n%s_count %llu\n", name, (unsigned long long)n);
