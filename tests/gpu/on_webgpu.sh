@@ -9,13 +9,14 @@
 # WICK_RANDOM_PROGRAMS of them, 3 if not set.
 library=$1 driver=$2 program=$3
 shift 3
+# lavapipe compiles four lanes in two thirds of the time that its own eight take. `make test-all`
+# has those, too, for every kernel with wgpu.
+case $library:$program in
+wgpu:*op_cases | wgpu:*kernel_check | wgpu:*random_programs) ;;
+*) export LP_NATIVE_VECTOR_WIDTH="${LP_NATIVE_VECTOR_WIDTH:-128}" ;;
+esac
 case $library in
-dawn)
-    library=deps/webgpu/libwebgpu_dawn.so
-    # lavapipe compiles four lanes in two thirds of the time that its own eight take. With wgpu
-    # `make test-all` has those, too.
-    export LP_NATIVE_VECTOR_WIDTH="${LP_NATIVE_VECTOR_WIDTH:-128}"
-    ;;
+dawn) library=deps/webgpu/libwebgpu_dawn.so ;;
 wgpu) library=deps/webgpu/libwgpu_native.so ;;
 esac
 case $driver in

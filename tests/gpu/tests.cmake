@@ -5,7 +5,7 @@ set(pairs dawn_swiftshader dawn_lavapipe wgpu_swiftshader wgpu_lavapipe)
 # A device that has no more than core WebGPU.
 set(core --without f16,subgroups,dot4,timestamps --default-limits)
 # Where `make test-all` runs the longest tests whole; on other pairs it does as much of them as
-# `make test`. SwiftShader compiles the families of webgpu_dispatches for more than 15 minutes.
+# `make test`.
 set(whole_op_cases wgpu_swiftshader)
 set(whole_webgpu_dispatches dawn_lavapipe)
 
@@ -57,10 +57,11 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
         test_sequences)
     set(quick_contact webgpu_custom webgpu_pool)
     # What Wick itself does: in `make test` on one of them, if at all.
-    set(engine webgpu_devices webgpu_dispatches webgpu_long webgpu_shortlist)
+    set(engine webgpu_devices webgpu_long webgpu_shortlist)
     set(in_make_test ${contact} webgpu_devices webgpu_dispatches webgpu_long webgpu_models
         test_families)
-    foreach(program webgpu_loss webgpu_models webgpu_training ${contact} ${engine})
+    foreach(program webgpu_dispatches webgpu_loss webgpu_models webgpu_training ${contact}
+            ${engine})
         if(NOT program MATCHES "^test_")
             wick_cmocka_program(${program} gpu/${program}.c)
         endif()
@@ -75,11 +76,11 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     wick_gpu_test(webgpu_training dawn_lavapipe LABELS gpu all)
     wick_gpu_test(webgpu_training wgpu_lavapipe LABELS gpu all)
     wick_gpu_test(test_adapters dawn_lavapipe LABELS gpu all)
+    wick_gpu_test(test_prediction_head dawn_lavapipe LABELS gpu all)
     foreach(on ${pairs})
         # SwiftShader compiles the models' kernels for more than an hour.
-        set(models webgpu_models test_families test_given_rows test_recurrent test_saving
-            test_sessions
-            test_whole_texts test_windows)
+        set(models webgpu_dispatches webgpu_models test_families test_given_rows test_recurrent
+            test_saving test_sessions test_whole_texts test_windows)
         if(on MATCHES swiftshader)
             set(models "")
         endif()
