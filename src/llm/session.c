@@ -67,6 +67,7 @@ wick_status wk_session_check_idle(wick_session *session) {
     if (wk_session_is_busy(s))
         return wk_fail(&s->error, WICK_ERR_STATE,
                        "the session is computing, step it until an event comes");
+    if (s->n_ahead > 0) wk_session_drop_batch(s); /* with guesses that become other tokens */
     wk_session_take_back(s);
     return WICK_OK;
 }

@@ -4,7 +4,7 @@
 #include "golden/going_back.h"
 
 #include "amount.h"
-#include "llm/speculate.h"
+#include "llm/session_struct.h"
 #include "random_bits.h"
 
 enum { MOST_EVENTS = 320, N_TEXT = 2048, CONTEXT = 256 };
@@ -228,6 +228,50 @@ static void test_shifted(void **state) {
     give_back_device(device);
 }
 
+/* --- A batch that others have begun --- */
+
+/* Tokens are added while guesses of the session are being computed: they take the guesses' place.
+ */
+static void test_added(void **state) {
+    (void)state;
+    char path[1024];
+    wick_device *device;
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    const wick_device_desc of_device = device_desc();
+    wick_model *const model = open_model(path, &of_device, &device);
+    const uint32_t ids[] = {403, 407, 261, 378, 403, 407, 261, 378, 403, 407, 261};
+    const uint32_t added[] = {270, 310, 290};
+    wick_session_desc desc = {.ignore_end = true, .speculate = WICK_SPECULATE_NGRAM};
+    wick_session *session, *plain;
+    wick_event event = {.kind = WICK_EVENT_PENDING};
+    assert_int_equal(wick_session_open(model, &desc, &session, NULL), WICK_OK);
+    assert_int_equal(wick_session_append_tokens(session, ids, WK_COUNT(ids)), WICK_OK);
+    while (event.kind != WICK_EVENT_TOKEN || session->n_ahead < 2)
+        if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
+    while (wk_sequence_running(session->sequence) == 0)
+        assert_true(wick_model_step(model, NULL) >= 0);
+    assert_int_equal(wick_session_append_tokens(session, added, WK_COUNT(added)), WICK_OK);
+
+    desc.speculate = WICK_SPECULATE_NONE;
+    size_t n;
+    const uint32_t *const tokens = wick_session_tokens(session, &n);
+    assert_int_equal(wick_session_open(model, &desc, &plain, NULL), WICK_OK);
+    assert_int_equal(wick_session_append_tokens(plain, tokens, n), WICK_OK);
+    for (uint32_t i = 0; i < 20; i++) {
+        wick_event want = {.kind = WICK_EVENT_PENDING};
+        event.kind = WICK_EVENT_PENDING;
+        while (want.kind != WICK_EVENT_TOKEN)
+            if (wick_session_next(plain, &want) != WICK_OK) fail_with_error(plain);
+        while (event.kind != WICK_EVENT_TOKEN)
+            if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
+        assert_int_equal(event.token, want.token);
+    }
+    wick_session_close(plain);
+    wick_session_close(session);
+    wick_model_close(model);
+    give_back_device(device);
+}
+
 /* --- Memory --- */
 
 /* Several rows of logits of the model that tells stories: once armed, there is none for them. */
@@ -434,6 +478,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_depth),    cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_families), cmocka_unit_test(test_choices),
         cmocka_unit_test(test_shifted),  cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_refused)};
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_added)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
