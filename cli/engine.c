@@ -23,7 +23,7 @@ _Static_assert(WICK_CACHE_AUTO == 0 && WICK_CACHE_F32 == 1 && WICK_CACHE_F16 == 
                    WICK_CACHE_Q8_0 == 3 && WICK_CACHE_Q4_0 == 4,
                "words of --cache");
 _Static_assert(WICK_SPECULATE_AUTO == 0 && WICK_SPECULATE_NONE == 1 && WICK_SPECULATE_NGRAM == 2 &&
-                   WICK_SPECULATE_DRAFT == 3,
+                   WICK_SPECULATE_DRAFT == 3 && WICK_SPECULATE_HEADS == 4,
                "words of --speculate");
 _Static_assert(WICK_ISA_AUTO == 0 && WICK_ISA_REF == 1 && WICK_ISA_AVX2 == 2 &&
                    WICK_ISA_AVX512 == 3 && WICK_ISA_NEON == 4 && WICK_ISA_DOTPROD == 5 &&
@@ -158,10 +158,10 @@ static const cli_option engine_options[] = {
 
 static const cli_option speculation_options[] = {
     {.name = "speculate",
-     .argument = "auto|none|ngram|draft",
+     .argument = "auto|none|ngram|draft|heads",
      .help = "guess tokens and compute them together, which changes no text: ngram: "
              "guess what followed the last tokens earlier in the text; draft: use "
-             "--draft; auto: both, where they pay",
+             "--draft; auto: both, where they pay; heads: use the model's own prediction head",
      .kind = &cli_word,
      .offset = offsetof(cli_engine_options, speculate)},
     {.name = "draft",
@@ -337,7 +337,8 @@ int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
     else if (wick_source_files(&path, 1, &source, &error) != WICK_OK)
         return cli_report_file(&error, path, NULL);
     code = open_device(engine, options);
-    const wick_model_desc desc = cli_engine_model_desc(options, sessions);
+    wick_model_desc desc = cli_engine_model_desc(options, sessions);
+    desc.prediction_head = options->speculate == WICK_SPECULATE_HEADS;
     if (code == CLI_OK)
         code = load(engine->device, source, &desc, path, &engine->model);
     else

@@ -448,6 +448,8 @@ static int serve_several(const serve_options *o, const parts *p) {
     wick_session_desc *const sessions = &models.api.session;
     if (o->model != NULL || o->alias != NULL)
         return cli_usage_error(&cli_serve, "several models take no MODEL.gguf and no --alias");
+    if (o->engine.speculate == WICK_SPECULATE_HEADS)
+        return cli_usage_error(&cli_serve, "--speculate heads is for a single model");
     int code = check_adapters(p->loras);
     if (code == CLI_OK) code = cli_models_find(&models, o->models);
     if (code == CLI_OK) code = cli_engine_open_device(&engine, &o->engine);

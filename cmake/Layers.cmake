@@ -114,7 +114,12 @@ wick_layer(wick_webgpu SOURCES backend/webgpu/*.c backend/webgpu/gpu/*.c
 wick_layer(wick_tensor SOURCES tensor/*.c USES wick_null wick_cpu wick_webgpu)
 wick_layer(wick_ops SOURCES ops/*.c USES wick_tensor wick_source)
 wick_layer(wick_model SOURCES model/*.c model/families/*.c USES wick_ops wick_format)
-wick_layer(wick_llm SOURCES llm/*.c USES wick_model wick_source wick_sample wick_chat)
+set(other_guesses "/none/")
+if(WICK_WASM)
+    set(other_guesses "/llm/(draft|head)[.]c")
+endif()
+wick_layer(wick_llm SOURCES llm/*.c llm/none/*.c WITHOUT ${other_guesses}
+    USES wick_model wick_source wick_sample wick_chat)
 wick_layer(wick_judge SOURCES judge/*.c USES wick_llm)
 wick_layer(wick_api SOURCES api/*.c USES wick_judge)
 wick_layer(wick_convert SOURCES convert/*.c USES wick_llm)

@@ -52,6 +52,10 @@ typedef struct wick_model_desc {
      * each step unpacks all weights that it reads. A GPU's weights are copied to it as ever. With
      * no_map: WICK_ERR_VALUE; a source without map, or of unknown size: WICK_ERR_UNSUPPORTED. */
     bool low_memory;
+    /* Loads the file's prediction head, too (nextn_predict_layers; DeepSeek-AI, 2024): a layer that
+     * guesses the token after the next one, see wick_speculate. WICK_ERR_UNSUPPORTED: the file has
+     * none; WICK_ERR_FORMAT: it names one, but lacks its tensors. */
+    bool prediction_head;
 } wick_model_desc;
 
 /* Loads a GGUF file; the path of any part of a split one stands for all (wick_source_files).

@@ -94,12 +94,14 @@ typedef enum wick_cache {
  * of these, drawn ones included; on a GPU in fast math, where batches of other sizes round
  * otherwise, nearly so: see docs/speculation.md. */
 typedef enum wick_speculate {
-    WICK_SPECULATE_AUTO, /* by look-up, else by the draft model if there is one, where they are
-                          * measured to pay */
+    WICK_SPECULATE_AUTO, /* by look-up, else by the draft model or the model's prediction head if
+                          * there is one, where they are measured to pay */
     WICK_SPECULATE_NONE,
     WICK_SPECULATE_NGRAM, /* by look-up: what followed when the last tokens were in the text before;
                            * whether it pays or not */
     WICK_SPECULATE_DRAFT, /* by the draft model alone, whether it pays or not */
+    WICK_SPECULATE_HEADS, /* by the model's prediction head alone (wick_model_desc.prediction_head):
+                           * at least one token, more where they are measured to pay */
 } wick_speculate;
 
 typedef struct wick_session_desc {

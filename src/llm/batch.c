@@ -37,9 +37,10 @@ static size_t rows_bytes(const wk_runner *runner) {
 void wk_batch_free_rows(wk_runner *runner) {
     wk_heap *const heap = wk_runner_heap(runner);
     wk_free(heap, runner->rows, runner->rows ? rows_bytes(runner) : 0);
+    wk_free(heap, runner->states, runner->states ? rows_bytes(runner) : 0);
     wk_free(heap, runner->tables, runner->n_tables * sizeof *runner->tables);
     wk_free(heap, runner->batch.hidden, runner->n_hidden * sizeof *runner->batch.hidden);
-    runner->rows = runner->tables = runner->batch.hidden = NULL;
+    runner->rows = runner->states = runner->tables = runner->batch.hidden = NULL;
     runner->n_tables = runner->n_hidden = 0;
     runner->max_rows = 0;
 }
@@ -365,22 +366,34 @@ static wk_batch_size size_of(const wk_runner *runner) {
 
 /* --- Describing it --- */
 
-/* Whether some are rows, which then have memory in a batch; or no memory. */
+static wick_status reserve_embeddings(wk_runner *runner, float **rows) {
+    if (!*rows) *rows = wk_alloc_zeroed(wk_runner_heap(runner), rows_bytes(runner));
+    if (*rows) return WICK_OK;
+    return wk_fail_memory(wk_runner_err(runner), rows_bytes(runner), "rows of embeddings");
+}
+
+/* Whether some are rows, and of some the states are wanted: these then have memory in a batch. */
 static wick_status find_rows(wk_runner *runner) {
-    bool has_rows = false;
-    for (uint32_t i = 0; i < runner->n_parts; i++)
-        for (uint32_t k = 0; k < runner->parts[i].n; k++)
-            has_rows = has_rows || runner->parts[i].waiting.ids[k] == WICK_NO_TOKEN;
-    runner->batch.rows = NULL;
-    if (!has_rows) return WICK_OK;
-    if (!runner->rows) runner->rows = wk_alloc_zeroed(wk_runner_heap(runner), rows_bytes(runner));
-    if (!runner->rows)
-        return wk_fail_memory(wk_runner_err(runner), rows_bytes(runner), "rows of embeddings");
-    runner->batch.rows = runner->rows;
+    bool has_rows = runner->desc.is_head, has_states = false;
+    for (uint32_t i = 0; i < runner->n_parts; i++) {
+        const wk_part *const part = &runner->parts[i];
+        has_states = has_states || part->waiting.states;
+        for (uint32_t k = 0; k < part->n; k++)
+            has_rows = has_rows || part->waiting.ids[k] == WICK_NO_TOKEN;
+    }
+    if (has_rows) WK_TRY(reserve_embeddings(runner, &runner->rows));
+    /* Guesses can do without them. */
+    if (has_states && reserve_embeddings(runner, &runner->states) != WICK_OK) {
+        *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
+        has_states = false;
+    }
+    runner->batch.rows = has_rows ? runner->rows : NULL;
+    runner->batch.states = has_states ? runner->states : NULL;
     return WICK_OK;
 }
 
-/* Rows of a part to where their tokens would be; what stands in the others is not used. */
+/* Rows of a part to where their tokens would be, a head's beside them; what stands in the others is
+ * not used. */
 static void place_rows(wk_runner *runner, const wk_part *part, uint32_t at) {
     const wk_stage_batch *const batch = &runner->batch;
     const size_t n_embd = runner->hparams->n_embd;
@@ -388,8 +401,8 @@ static void place_rows(wk_runner *runner, const wk_part *part, uint32_t at) {
     for (uint32_t i = 0; i < part->n; i++) {
         const bool is_row = part->waiting.ids[i] == WICK_NO_TOKEN;
         batch->words[batch->given + at + i] = is_row;
-        if (!is_row) continue;
-        batch->words[batch->layout.ids + at + i] = 0; /* any: it is looked up for nothing */
+        if (!is_row && !runner->desc.is_head) continue;
+        if (is_row) batch->words[batch->layout.ids + at + i] = 0; /* any: it is not used */
         memcpy(runner->rows + (at + i) * n_embd, from, n_embd * sizeof *from);
         from += n_embd;
     }
@@ -487,7 +500,8 @@ static void describe(wk_runner *runner) {
     uint32_t row = 0, output = 0;
     describe_padding(runner);
     for (uint32_t i = 0; i < runner->n_parts; i++) {
-        const wk_part *const part = &runner->parts[i];
+        wk_part *const part = &runner->parts[i];
+        part->row = row;
         describe_rows(runner, i, row);
         part->sequence->first_row = output;
         for (uint32_t k = 0; k < part->n_outputs; k++)

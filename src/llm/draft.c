@@ -69,7 +69,5 @@ void wk_draft_step(wick_session *session) {
     const bool is_over = status < 0 || event.kind == WICK_EVENT_END ||
                          (event.kind == WICK_EVENT_TOKEN && event.token >= n_vocab);
     if (!is_over && event.kind != WICK_EVENT_TOKEN) return;
-    s->n_wanted = is_over ? 0 : s->n_wanted - 1;
-    if (s->n_wanted == 0) s->generate_ns += wk_clock_ns() - s->draft_ns;
-    if (!is_over) s->tokens[s->n_tokens + s->n_ahead++] = event.token;
+    wk_session_take_guess(s, is_over ? WICK_NO_TOKEN : event.token);
 }

@@ -42,6 +42,7 @@ typedef struct wk_runner_desc {
     wick_dtype cache_dtype;
     wick_math math;     /* regardless of what the device is set to later */
     wk_outputs outputs; /* of batches whose outputs are wanted: not NONE */
+    bool is_head;       /* the model's prediction head computes: see wk_model_guess */
 } wk_runner_desc;
 
 struct wk_runner;

@@ -25,9 +25,10 @@ static uint64_t count_window_blocks(uint32_t window, uint32_t chunk_length) {
 }
 
 wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc *session) {
-    if (session->is_whole) return (wk_cache_desc){0, WK_BLOCK_SIZE, session->cache_dtype, 0, 0};
-    const uint32_t n_blocks = wk_blocks_for(session->context_length);
-    wk_cache_desc cache = {n_blocks, WK_BLOCK_SIZE, session->cache_dtype, 0, hparams->is_recurrent};
+    const uint32_t n_blocks = session->is_whole ? 0 : wk_blocks_for(session->context_length);
+    wk_cache_desc cache = {n_blocks, WK_BLOCK_SIZE, session->cache_dtype, 0, 0};
+    if (session->is_whole || session->is_head) return cache;
+    cache.n_slots = hparams->is_recurrent;
     if (hparams->window == 0) return cache;
     const uint64_t n_window = count_window_blocks(hparams->window, session->chunk_length);
     cache.n_window_blocks = (uint32_t)(n_window < n_blocks ? n_window : n_blocks);
@@ -37,7 +38,10 @@ wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc 
 static uint64_t predict_cache(const wk_model *model, uint32_t stage,
                               const wk_runner_desc *session) {
     const wk_cache_desc cache = wk_cache_describe(wk_model_hparams(model), session);
-    return wk_state_bytes(model, stage, &cache);
+    const bool has_head = wk_model_has_head(model) && !session->is_whole &&
+                          stage + 1 == wk_model_placement(model)->n_stages;
+    return wk_state_bytes(model, stage, &cache) +
+           (has_head ? wk_state_bytes(model, WK_HEAD_STAGE, &cache) : 0);
 }
 
 static uint64_t predict_whole_cache(const wk_model *model, const wk_runner_desc *session) {

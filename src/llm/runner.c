@@ -11,6 +11,7 @@ enum { FIRST_BLOCKS = 16 }; /* of a cache that grows: 1024 tokens */
 
 size_t wk_runner_row_length(const wk_runner *runner) {
     const wk_hparams *const hp = runner->hparams;
+    if (runner->desc.is_head) return 1 + (size_t)hp->n_embd;
     if (runner->desc.outputs == WK_OUTPUTS_SCORES) return hp->n_labels;
     return runner->desc.outputs == WK_OUTPUTS_STATES ? hp->n_embd : hp->n_vocab;
 }
@@ -24,7 +25,8 @@ static wick_device *device_of(const wk_runner *runner, uint32_t stage) {
 static wick_status make_stages(wk_runner *runner) {
     for (uint32_t i = 0; i < runner->n_stages; i++) {
         const wick_status status =
-            wk_stage_make(runner->net, i, &runner->cache, &runner->stages[i]);
+            wk_stage_make(runner->net, wk_runner_first_stage(&runner->desc) + i, &runner->cache,
+                          &runner->stages[i]);
         /* A device that is lost comes back when a batch is to run. */
         if (status == WICK_ERR_DEVICE_LOST)
             *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
@@ -59,7 +61,7 @@ static wk_runner begin_runner(wick_model *model, const wk_runner_desc *desc) {
         .device = model->device,
         .net = model->model,
         .hparams = hparams,
-        .n_stages = wk_model_placement(model->model)->n_stages,
+        .n_stages = wk_runner_count_stages(model->model, desc),
         .desc = *desc,
         .batch.math = desc->math,
         .cache = wk_cache_describe(hparams, desc),
@@ -68,7 +70,7 @@ static wk_runner begin_runner(wick_model *model, const wk_runner_desc *desc) {
 
 static wick_status make_pools(wk_runner *runner, wick_error *err) {
     wk_prefix_init(&runner->prefixes);
-    runner->has_prefixes = !runner->desc.is_whole;
+    runner->has_prefixes = !runner->desc.is_whole && !runner->desc.is_head;
     runner->has_snapshots =
         runner->has_prefixes && (runner->hparams->is_recurrent || runner->hparams->window > 0);
     if (runner->has_prefixes)
@@ -284,7 +286,8 @@ static void end_part(wk_runner *runner, const wk_part *part, wick_status status)
     }
     const uint32_t n_known = part->waiting.n - part->waiting.n_ahead;
     s->n_ahead = part->n > n_known ? part->n - n_known : 0;
-    s->result = (wk_result){.end = s->n_cached,
+    s->result = (wk_result){.first = part->first,
+                            .end = s->n_cached,
                             .n_reused = s->n_reused,
                             .nanoseconds = wk_clock_ns() - runner->begun_ns};
     s->n_reused = 0;
@@ -296,6 +299,10 @@ static void end_part(wk_runner *runner, const wk_part *part, wick_status status)
     take_snapshot(s, part, is_due);
     s->n_rows = part->n_outputs;
     s->is_short = runner->batch.is_short;
+    s->result.has_states = part->waiting.states && runner->batch.states;
+    if (s->result.has_states)
+        memcpy(part->waiting.states, runner->states + part->row * runner->hparams->n_embd,
+               part->n * (size_t)runner->hparams->n_embd * sizeof *runner->states);
 }
 
 /* What a failed batch has left in the cache is not known: all sequences compute theirs again. */

@@ -20,13 +20,17 @@ typedef struct wk_sequence wk_sequence;
 typedef struct wk_waiting {
     const uint32_t *ids; /* [n], at the positions after those in the cache; WICK_NO_TOKEN: the next
                           * of the rows [.., n_embd] is taken in its place */
-    const float *rows;
-    uint32_t n;         /* 0: nothing */
-    wk_outputs outputs; /* LAST: after the last of the n; ALL, STATES: after each of them */
-    uint32_t n_ahead;   /* with LAST: the last of the n are guesses, which may be taken back: after
-                         * the token before them, and after each of them */
-    bool no_reuse;      /* of what other texts have in the cache, nor by others of this one */
-    bool is_short;      /* the WK_SHORTLIST best logits are enough, all others may be -infinity */
+    const float *rows;   /* of a prediction head [n, n_embd]: the states before the tokens */
+    uint32_t n;          /* 0: nothing */
+    wk_outputs outputs;  /* LAST: after the last of the n; ALL, STATES: after each of them */
+    uint32_t n_ahead;    /* with LAST: the last of the n are guesses, which may be taken back: after
+                          * the token before them, and after each of them */
+    bool no_reuse;       /* of what other texts have in the cache, nor by others of this one */
+    bool is_short;       /* the WK_SHORTLIST best logits are enough, all others may be -infinity */
+    bool is_busy;        /* n is 0 for now: it goes on soon */
+    /* [n, n_embd] where the states after the tokens go, which a prediction head reads; valid until
+     * the result is taken or the part is dropped. NULL: they are not wanted. */
+    float *states;
 } wk_waiting;
 /* Asked of every sequence that has no result waiting, whenever a batch is made up. */
 typedef wk_waiting (*wk_waiting_fn)(void *session);
@@ -47,8 +51,9 @@ wick_status wk_sequence_step(wk_sequence *sequence);
 /* What became of the sequence's part of a batch; taken once. */
 typedef struct wk_result {
     wick_status status;
-    uint32_t end;          /* positions that were computed, those before it included */
-    uint32_t n_reused;     /* of these, found in the cache instead: another text began with them */
+    uint32_t first, end;   /* positions that were computed, */
+    uint32_t n_reused;     /* and before these, found in the cache: another text began with them */
+    bool has_states;       /* of these positions, where they were wanted: else memory was short */
     uint64_t nanoseconds;  /* that the batch took */
     const wick_error *why; /* of a failure; valid until the next call */
 } wk_result;
@@ -67,8 +72,9 @@ wk_batch_rows wk_sequence_batch_rows(const wk_sequence *sequence);
 /* What is being computed gives no result. */
 void wk_sequence_drop(wk_sequence *sequence);
 
-/* Row i of the outputs of its last part, [n_vocab] logits or [n_embd] states. NULL: they were lost,
- * and have to be computed again. Valid until the runner's next step, or once they are kept until
+/* Row i of the outputs of its last part, [n_vocab] logits or [n_embd] states; of a prediction head
+ * a token and the state for the next one, [1 + n_embd]. NULL: they were lost, and have to be
+ * computed again. Valid until the runner's next step, or once they are kept until
  * the sequence's next part begins. */
 const float *wk_sequence_row(const wk_sequence *sequence, uint32_t i);
 /* In memory of its own, where there is some. */

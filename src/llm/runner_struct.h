@@ -74,6 +74,7 @@ typedef struct wk_part {
     wk_waiting waiting;
     uint32_t n, n_outputs; /* rows */
     uint32_t first;        /* position */
+    size_t row;            /* its first row of the batch */
 } wk_part;
 
 struct wk_runner {
@@ -101,7 +102,8 @@ struct wk_runner {
     uint32_t max_rows, max_outputs, max_words;
     size_t n_tables, n_hidden; /* floats of all rotary tables, and of hidden rows */
     float *tables;
-    float *rows; /* [max_rows, n_embd] of batch.rows; NULL: there was none yet */
+    float *rows;   /* [max_rows, n_embd] of batch.rows; NULL: there was none yet */
+    float *states; /* the same of batch.states */
 
     wk_part parts[WK_MAX_PARTS]; /* of the batch that is running, or is being made up */
     uint32_t n_parts;
@@ -113,6 +115,18 @@ struct wk_runner {
     uint32_t at;    /* the stage that is computing */
     bool has_begun; /* else its kernels compile */
 };
+
+/* The stages of the model that a runner of the desc computes. */
+static inline uint32_t wk_runner_first_stage(const wk_runner_desc *desc) {
+    return desc->is_head ? WK_HEAD_STAGE : 0;
+}
+static inline uint32_t wk_runner_count_stages(const wk_model *net, const wk_runner_desc *desc) {
+    return desc->is_head ? 1 : wk_model_placement(net)->n_stages;
+}
+/* Its sequences carry states, which cannot go back. */
+static inline bool wk_runner_is_recurrent(const wk_runner *runner) {
+    return runner->hparams->is_recurrent && !runner->desc.is_head;
+}
 
 static inline wk_heap *wk_runner_heap(const wk_runner *runner) {
     return wk_device_heap(runner->device);

@@ -45,7 +45,7 @@ void wk_runner_forget(wk_runner *runner) {
 /* How much of each pool the sequence has with n positions. */
 uint32_t wk_sequence_wanted(const wk_sequence *sequence, int pool, uint32_t n) {
     const wk_sequence *const s = sequence;
-    if (pool == WK_POOL_SLOTS) return s->runner->hparams->is_recurrent && n > 0;
+    if (pool == WK_POOL_SLOTS) return wk_runner_is_recurrent(s->runner) && n > 0;
     return pool == WK_POOL_WINDOW ? wk_smaller(wk_blocks_for(n), s->ring_length) : wk_blocks_for(n);
 }
 
@@ -65,7 +65,8 @@ static uint32_t most_blocks(const wk_runner *runner) {
         longest = wk_larger(longest, wk_blocks_for(s->context_length));
     uint64_t block_bytes = 0;
     const wk_cache_desc one = {1, WK_BLOCK_SIZE, runner->desc.cache_dtype, 0, 0};
-    for (uint32_t i = 0; i < runner->n_stages; i++)
+    /* A head has as many blocks as its model. */
+    for (uint32_t i = 0; i < wk_model_placement(runner->net)->n_stages; i++)
         block_bytes += wk_state_bytes(runner->net, i, &one);
     const uint64_t budget = runner->model->cache_budget;
     if (block_bytes == 0 || budget == 0 || budget / block_bytes > INT32_MAX) return INT32_MAX;
@@ -104,7 +105,8 @@ static wk_sequence *find_victim(const wk_sequence *s) {
     for (wk_sequence *other = s->runner->sequences; other; other = other->next) {
         if (other == s || other->is_held || is_in_batch(other)) continue;
         if (other->share[WK_POOL_BLOCKS].n == 0) continue;
-        const bool is_idle = other->has_result || other->waiting(other->session).n == 0;
+        const wk_waiting wants = other->waiting(other->session);
+        const bool is_idle = other->has_result || (wants.n == 0 && !wants.is_busy);
         if (is_idle && (!idle || other->served < idle->served)) idle = other;
         if (!is_idle && other->number > s->number &&
             (!youngest || other->number > youngest->number))
@@ -203,7 +205,7 @@ wick_status wk_sequence_make_room(wk_sequence *sequence, uint32_t n) {
 
 wick_status wk_sequence_back_up(wk_sequence *sequence) {
     wk_share *const slots = &sequence->share[WK_POOL_SLOTS];
-    if (!sequence->runner->hparams->is_recurrent) return WICK_OK;
+    if (!wk_runner_is_recurrent(sequence->runner)) return WICK_OK;
     WK_TRY(wk_sequence_reserve_share(sequence, WK_POOL_SLOTS, 2));
     sequence->n_backed_up = sequence->n_cached;
     return copy_cell(sequence->runner, WK_POOL_SLOTS, slots->ids[0], slots->ids[1]);
@@ -220,7 +222,7 @@ static uint32_t ring_length(const wk_hparams *hparams, const wk_runner_desc *des
 static bool is_same_kind(const wk_runner *runner, const wk_runner_desc *desc) {
     const wk_runner_desc *const has = &runner->desc;
     const bool is_same = has->math == desc->math && has->cache_dtype == desc->cache_dtype &&
-                         has->is_whole == desc->is_whole &&
+                         has->is_whole == desc->is_whole && has->is_head == desc->is_head &&
                          (has->outputs == desc->outputs ||
                           (has->outputs < WK_OUTPUTS_STATES && desc->outputs < WK_OUTPUTS_STATES));
     for (uint32_t i = 0; i < runner->hparams->n_ropes; i++) {
@@ -279,10 +281,11 @@ static wick_status check_memory(const wick_model *model, const wk_runner_desc *d
                                 wick_error *err) {
     const wk_cache_desc cache = wk_cache_describe(wk_model_hparams(model->model), desc);
     const wk_placement *const placement = wk_model_placement(model->model);
-    for (uint32_t i = 0; i < placement->n_stages; i++) {
+    for (uint32_t i = 0; i < wk_runner_count_stages(model->model, desc); i++) {
+        const uint32_t stage = wk_runner_first_stage(desc) + i;
         wick_device_info info;
-        wick_device_get_info(placement->stages[i].device, &info);
-        const uint64_t needed = wk_state_bytes(model->model, i, &cache);
+        wick_device_get_info(placement->stages[stage].device, &info);
+        const uint64_t needed = wk_state_bytes(model->model, stage, &cache);
         if (info.memory_available > 0 && needed > info.memory_available)
             return wk_fail_memory_of(err, needed, info.memory_available,
                                      "the cache of this context");
@@ -403,9 +406,10 @@ uint32_t wk_sequence_cached(const wk_sequence *sequence) { return sequence->n_ca
 
 bool wk_sequence_can_return(const wk_sequence *sequence, uint32_t n) {
     if (n == 0 || n == sequence->n_cached) return true;
-    const wk_hparams *const hparams = sequence->runner->hparams;
+    const wk_runner *const runner = sequence->runner;
     const uint32_t begin = sequence->window_begin;
-    return !hparams->is_recurrent && (begin == 0 || begin + hparams->window <= n + 1);
+    return !wk_runner_is_recurrent(runner) &&
+           (begin == 0 || begin + runner->hparams->window <= n + 1);
 }
 
 bool wk_sequence_return(wk_sequence *sequence, uint32_t n) {
@@ -468,7 +472,8 @@ uint64_t wk_sequence_bytes(const wk_sequence *sequence) {
     const wk_runner_desc desc = wk_sequence_desc(sequence);
     const wk_cache_desc cache = wk_cache_describe(runner->hparams, &desc);
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < runner->n_stages; i++) bytes += wk_state_bytes(runner->net, i, &cache);
+    for (uint32_t i = 0; i < runner->n_stages; i++)
+        bytes += wk_state_bytes(runner->net, wk_runner_first_stage(&desc) + i, &cache);
     return bytes;
 }
 
@@ -531,9 +536,10 @@ void wk_sequence_drop(wk_sequence *sequence) {
     if (sequence->n_running == 0) return;
     sequence->is_dropped = true;
     /* Its state, and what a window had before, are gone. */
-    const wk_hparams *const hparams = sequence->runner->hparams;
+    const wk_runner *const runner = sequence->runner;
     const uint32_t begin = sequence->window_begin;
-    if (hparams->is_recurrent || (begin > 0 && begin + hparams->window > sequence->n_cached + 1))
+    if (wk_runner_is_recurrent(runner) ||
+        (begin > 0 && begin + runner->hparams->window > sequence->n_cached + 1))
         wk_sequence_give_all(sequence);
 }
 

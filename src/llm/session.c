@@ -85,6 +85,7 @@ void wick_session_reset(wick_session *session) {
     wk_sequence_drop(s->sequence); /* never waits for it */
     s->is_stepping = false;
     (void)wk_sequence_return(s->sequence, 0);
+    wk_head_forget(s);
     s->n_rows = s->n_given = s->row = s->n_ahead = s->n_wanted = 0;
     s->n_tokens = s->n_computed = 0;
     s->guess.n_drafted = s->guess.n_accepted = 0;
@@ -247,14 +248,15 @@ wk_waiting wk_session_waiting(void *session) {
     const uint32_t end = is_replay ? s->n_computed : s->n_tokens;
     const uint32_t n_ahead = is_replay ? 0 : s->n_ahead;
     if (s->failed != WICK_OK || s->ended != WICK_END_NONE || s->n_rows > 0 || s->has_logits ||
-        s->n_wanted > 0 || is_at_limit(s) || end == n_cached)
-        return (wk_waiting){.n = 0};
+        wk_session_is_guessing(s) || is_at_limit(s) || end == n_cached)
+        return (wk_waiting){.n = 0, .is_busy = wk_session_is_guessing(s)};
     return (wk_waiting){.ids = s->tokens + n_cached,
                         .rows = wk_session_given_from(s, n_cached),
                         .n = end - n_cached + n_ahead,
                         .outputs = is_replay ? WK_OUTPUTS_NONE : s->outputs,
                         .n_ahead = n_ahead,
                         .no_reuse = s->no_reuse,
+                        .states = wk_head_states(s),
                         .is_short =
                             s->outputs == WK_OUTPUTS_LAST && n_ahead == 0 && !needs_all_logits(s)};
 }
@@ -264,6 +266,7 @@ static wick_status take_result(wick_session *s, const wk_result *result, wick_ev
     s->is_stepping = false;
     if (result->status != WICK_OK)
         return wk_pass_on(wk_device_err(s->model->device), result->status, result->why);
+    wk_head_take(s, result);
     const bool is_prompt = s->n_since_prompt == 0;
     *(is_prompt ? &s->prompt_ns : &s->generate_ns) += result->nanoseconds;
     if (result->end <= s->n_computed) return WICK_OK; /* a replay */
@@ -344,8 +347,8 @@ bool wk_session_is_full(const wick_session *session) {
 
 static wick_status prepare(wick_session *s) {
     WK_TRY(wk_session_settle(s));
-    if (s->n_wanted > 0) {
-        wk_draft_step(s);
+    if (wk_session_is_guessing(s)) {
+        wk_session_go_on_guessing(s);
         return WICK_PENDING;
     }
     if (wk_session_waiting(s).n == 0) return WICK_OK;
@@ -407,13 +410,15 @@ static wick_status step(wick_session *s, wick_event *event) {
         return WICK_OK;
     }
     if (s->has_logits || s->n_computed < s->n_tokens) {
-        if (s->n_wanted > 0) {
-            wk_draft_step(s);
+        if (is_at_limit(s)) {
+            end_text(s, WICK_END_MAX_TOKENS, event);
             return WICK_OK;
         }
-        if (!is_at_limit(s)) return s->has_logits ? choose(s, event) : run_batch(s, event);
-        end_text(s, WICK_END_MAX_TOKENS, event);
-        return WICK_OK;
+        if (wk_session_is_guessing(s)) {
+            wk_session_go_on_guessing(s);
+            return WICK_OK;
+        }
+        return s->has_logits ? choose(s, event) : run_batch(s, event);
     }
     show_end(s, WICK_END_PROMPT, event);
     return WICK_OK;

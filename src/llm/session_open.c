@@ -9,6 +9,7 @@
 static void free_session(wick_session *s) {
     wk_heap *const heap = s->model->heap;
     wick_session_close(s->draft);
+    wk_head_close(s);
     wk_sequence_close(s->sequence);
     wk_session_release_loras(s);
     wk_sampler_free(heap, &s->sampler);
@@ -76,6 +77,7 @@ static wick_status make_parts(wick_session *s, const wick_session_desc *desc,
     WK_TRY(wk_sequence_open(s->model, runner, wk_session_waiting, s, &s->sequence, err));
     WK_TRY(warm_up(s->model, runner, err));
     WK_TRY(wk_draft_open(s, desc, err));
+    WK_TRY(wk_head_open(s, desc, err));
     s->tokens = wk_alloc(heap, s->context_length * sizeof *s->tokens);
     s->piece = wk_alloc(heap, s->piece_capacity);
     if (!s->tokens || !s->piece)
@@ -106,7 +108,7 @@ static wick_status check_enums(const wick_session_desc *desc, wick_error *error)
     if ((uint32_t)desc->logits > WICK_LOGITS_SCORES)
         return wk_fail(error, WICK_ERR_VALUE, "there is no logits mode number %d",
                        (int)desc->logits);
-    if ((uint32_t)desc->speculate > WICK_SPECULATE_DRAFT)
+    if ((uint32_t)desc->speculate > WICK_SPECULATE_HEADS)
         return wk_fail(error, WICK_ERR_VALUE, "there is no kind of speculation number %d",
                        (int)desc->speculate);
     return WICK_OK;

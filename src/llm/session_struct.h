@@ -40,7 +40,8 @@ struct wick_session {
     uint32_t n_ahead;      /* guesses after n_tokens, where the logits are, or to be computed */
     wk_speculation guess;
     wick_session *draft;   /* of a draft model; NULL: there is none */
-    uint32_t n_wanted;     /* guesses that it is to make before this session goes on, */
+    wk_head *head;         /* of the model's prediction head; NULL: it is not used */
+    uint32_t n_wanted;     /* guesses that they are to make before this session goes on, */
     uint64_t draft_ns;     /* since then */
     bool is_stepping;      /* its own steps wait for the batch that is running */
     size_t n_out;          /* held text that the last event showed */

@@ -2,6 +2,7 @@
 #include "llm/speculate.h"
 
 #include "llm/session_struct.h"
+#include "sys/clock.h"
 
 #include <assert.h>
 
@@ -93,7 +94,8 @@ static double cost_of(const uint64_t *costs, uint32_t size_class) {
 uint32_t wk_speculate_depth(wk_speculation *s, uint32_t length, double step_ns, uint64_t *costs,
                             uint32_t n_beside, uint32_t most) {
     const uint32_t own = n_beside + 1;
-    if (s->mode != WICK_SPECULATE_AUTO) return wk_smaller(most, FORCED);
+    if (s->mode == WICK_SPECULATE_NGRAM || s->mode == WICK_SPECULATE_DRAFT)
+        return wk_smaller(most, FORCED);
     if (most == 0 || class_of(own + 1) >= WK_COST_CLASSES || costs[0] <= WK_COST_SEEN) return 0;
     double best = 1.05 * (double)own / cost_of(costs, class_of(own));
     uint32_t n_best = 0;
@@ -135,6 +137,24 @@ static void copy_run(wick_session *s, uint32_t n) {
         s->tokens[s->n_tokens + s->n_ahead] = run[s->n_ahead];
 }
 
+/* How many guesses of the draft model or the head to make. */
+static uint32_t count_wanted(wick_session *s, uint32_t n_beside, uint32_t most) {
+    wk_speculation *const guess = &s->guess;
+    uint64_t *const costs = wk_sequence_costs(s->sequence);
+    const uint64_t step_ns =
+        s->draft ? wk_sequence_costs(s->draft->sequence)[0] : wk_head_step_ns(s);
+    const uint32_t n = wk_speculate_depth(guess, 0, (double)step_ns, costs, n_beside, most);
+    /* Once it is known what batches without guesses take. */
+    if (n == 0 && guess->mode == WICK_SPECULATE_HEADS && costs[0] > WK_COST_SEEN) return 1;
+    /* It may have become better meanwhile. */
+    if (n == 0) guess->tries[WK_DRAFT] -= (guess->tries[WK_DRAFT] - guess->hits[WK_DRAFT]) / 64;
+    return n;
+}
+
+static bool looks_up(const wk_speculation *s) {
+    return s->mode == WICK_SPECULATE_AUTO || s->mode == WICK_SPECULATE_NGRAM;
+}
+
 void wk_session_guess(wick_session *session) {
     wick_session *const s = session;
     wk_speculation *const guess = &s->guess;
@@ -143,15 +163,31 @@ void wk_session_guess(wick_session *session) {
     if (s->has_logits) return;
     uint64_t *const costs = wk_sequence_costs(s->sequence);
     const uint32_t n_beside = wk_sequence_beside(s->sequence), most = most_ahead(s);
-    if (guess->length > 0 && guess->mode != WICK_SPECULATE_DRAFT)
+    if (most == 0) return; /* nothing follows */
+    if (guess->length > 0 && looks_up(guess))
         copy_run(s, wk_speculate_depth(guess, guess->length, 0, costs, n_beside, most));
-    guess->is_draft = s->draft && s->n_ahead == 0;
-    if (!guess->is_draft) return;
-    const double step_ns = (double)wk_sequence_costs(s->draft->sequence)[0];
-    const uint32_t n = wk_speculate_depth(guess, 0, step_ns, costs, n_beside, most);
-    if (n > 0) wk_draft_begin(s, n);
-    /* It may have become better meanwhile. */
-    if (n == 0) guess->tries[WK_DRAFT] -= (guess->tries[WK_DRAFT] - guess->hits[WK_DRAFT]) / 64;
+    guess->is_draft = (s->draft || s->head) && s->n_ahead == 0;
+    const uint32_t n = guess->is_draft ? count_wanted(s, n_beside, most) : 0;
+    if (n > 0 && s->draft) wk_draft_begin(s, n);
+    if (s->head) wk_head_begin(s, n);
+}
+
+void wk_session_take_guess(wick_session *session, uint32_t id) {
+    wick_session *const s = session;
+    s->n_wanted = id == WICK_NO_TOKEN ? 0 : s->n_wanted - 1;
+    if (s->n_wanted == 0) s->generate_ns += wk_clock_ns() - s->draft_ns;
+    if (id != WICK_NO_TOKEN) s->tokens[s->n_tokens + s->n_ahead++] = id;
+}
+
+bool wk_session_is_guessing(const wick_session *session) {
+    return session->n_wanted > 0 || wk_head_is_due(session);
+}
+
+void wk_session_go_on_guessing(wick_session *session) {
+    if (session->draft)
+        wk_draft_step(session);
+    else
+        wk_head_step(session);
 }
 
 bool wk_session_verify(wick_session *session, uint32_t id) {

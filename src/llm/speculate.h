@@ -5,9 +5,9 @@
  * al. and of Chen et al. (2023).
  *
  * The guess is what followed when the text's last tokens stood in it before, or what a smaller
- * model makes of the text. How many go into a batch follows from how often such guesses were right,
- * which of the first kind is known without computing them, and from what batches of more rows were
- * measured to take. */
+ * model or the model's own prediction head makes of the text. How many go into a batch follows from
+ * how often such guesses were right, which of the first kind is known without computing them, and
+ * from what batches of more rows were measured to take. */
 #ifndef WK_LLM_SPECULATE_H
 #define WK_LLM_SPECULATE_H
 
@@ -18,7 +18,7 @@
 enum {
     WK_MOST_AHEAD = 31,        /* guesses in a batch */
     WK_MATCH_SIZES = 5,        /* 2, 4, 8, 16, 32 tokens and more */
-    WK_DRAFT = WK_MATCH_SIZES, /* in their place: of a draft model */
+    WK_DRAFT = WK_MATCH_SIZES, /* in their place: of a draft model or a prediction head */
     WK_GUESS_KINDS
 };
 
@@ -35,8 +35,8 @@ void wk_speculate_begin(wk_speculation *s, wick_speculate mode);
 /* The last of tokens [n] is new: looks for the next guess. */
 void wk_speculate_learn(wk_speculation *s, const uint32_t *tokens, uint32_t n);
 /* How many guesses pay beside n_beside rows of other sequences, `most` at most: length 0, those of
- * a draft model, which takes step_ns for each; else the one above. costs: see wk_sequence_costs;
- * after many refusals they are forgotten. */
+ * a draft model or a head, which takes step_ns for each; else the one above. costs: see
+ * wk_sequence_costs; after many refusals they are forgotten. */
 uint32_t wk_speculate_depth(wk_speculation *s, uint32_t length, double step_ns, uint64_t *costs,
                             uint32_t n_beside, uint32_t most);
 
@@ -48,12 +48,36 @@ bool wk_session_verify(wick_session *session, uint32_t id);
  * anything but a step. */
 void wk_session_take_back(wick_session *session);
 
+/* Whether guesses are to be made, or what they will need, before this session goes on; each call
+ * makes some of them, in place of a step. */
+bool wk_session_is_guessing(const wick_session *session);
+void wk_session_go_on_guessing(wick_session *session);
+/* One of the n_wanted has come; WICK_NO_TOKEN: no more will. */
+void wk_session_take_guess(wick_session *session, uint32_t id);
+
 /* draft.c: the session of a draft model that follows this one; none where it is not wanted. Its
  * refusals name the model. */
 wick_status wk_draft_open(wick_session *session, const wick_session_desc *desc, wick_error *err);
 /* It is to guess n tokens after the session's; false: it cannot. */
 bool wk_draft_begin(wick_session *session, uint32_t n);
-/* While n_wanted guesses are missing, in place of a step. */
 void wk_draft_step(wick_session *session);
+
+/* head.c: the session's prediction head; none where it is not wanted. */
+typedef struct wk_head wk_head;
+wick_status wk_head_open(wick_session *session, const wick_session_desc *desc, wick_error *err);
+void wk_head_close(wick_session *session);
+/* Where the states of a batch go. NULL: there is no head. */
+float *wk_head_states(const wick_session *session);
+/* A batch has ended: they are there. */
+void wk_head_take(wick_session *session, const wk_result *result);
+/* It has to read some before others come. */
+bool wk_head_is_due(const wick_session *session);
+/* The text begins again. */
+void wk_head_forget(wick_session *session);
+/* What a guess takes. */
+uint64_t wk_head_step_ns(const wick_session *session);
+/* A token was chosen, which it is to read; and to guess the n after it, if it can. */
+void wk_head_begin(wick_session *session, uint32_t n);
+void wk_head_step(wick_session *session);
 
 #endif

@@ -18,12 +18,14 @@ typedef struct shape_class {
     wk_outputs outputs;
     wick_math math;
     bool has_rows;     /* in place of embedded tokens */
+    bool has_states;   /* see wk_stage_batch */
     uint32_t version;  /* of the model's adapters, where it has some */
     uint64_t begun_as; /* number of its latest batch, of the stage's */
     wk_batch batch;
     wick_tensor *hidden; /* [rows, n_embd] that come in; NULL in the first stage */
     wick_tensor *result; /* hidden rows, states or logits; NULL in the last stage without outputs */
     wick_tensor *shortlist; /* of the one row of logits, where that is far away; else NULL */
+    wick_tensor *states;    /* where has_states; else NULL */
     wk_plan *plan;
 } shape_class;
 
@@ -44,8 +46,10 @@ struct wk_stage {
     wick_reading *reading;
 };
 
+static bool is_head(const wk_stage *stage) { return stage->index == WK_HEAD_STAGE; }
+
 static bool is_last(const wk_stage *stage) {
-    return stage->index + 1 == wk_model_placement(stage->net)->n_stages;
+    return is_head(stage) || stage->index + 1 == wk_model_placement(stage->net)->n_stages;
 }
 
 /* --- Making --- */
@@ -83,6 +87,7 @@ wick_status wk_stage_make(const wk_model *net, uint32_t index, const wk_cache_de
 static void free_class(shape_class *class) {
     wick_release(class->result);
     wick_release(class->shortlist);
+    wick_release(class->states);
     wick_release(class->hidden);
     wick_release(class->batch.descriptor);
     wick_release(class->batch.rows);
@@ -156,6 +161,7 @@ static shape_class class_of(const wk_stage_batch *batch) {
     return (shape_class){.outputs = batch->outputs,
                          .math = batch->math,
                          .has_rows = batch->rows != NULL,
+                         .has_states = batch->states != NULL,
                          .batch = {.layout = batch->layout,
                                    .given = batch->given,
                                    .adapters = batch->adapters,
@@ -203,7 +209,7 @@ static wick_status make_inputs(const wk_stage *stage, shape_class *class) {
     wk_batch *const batch = &class->batch;
     const uint32_t n_rows = batch->layout.n_rows;
     bool complete = make_batch_inputs(device, hparams, batch);
-    if (complete && class->has_rows && stage->index == 0) {
+    if (complete && class->has_rows && (stage->index == 0 || is_head(stage))) {
         batch->rows = wick_empty(device, WICK_F32, WICK_SHAPE(n_rows, hparams->n_embd));
         complete = batch->rows != NULL;
     }
@@ -211,7 +217,7 @@ static wick_status make_inputs(const wk_stage *stage, shape_class *class) {
         batch->scales = wick_empty(device, WICK_F32, WICK_SHAPE(n_rows, batch->n_adapters, 1));
         complete = batch->scales != NULL;
     }
-    if (complete && stage->index > 0) {
+    if (complete && stage->index > 0 && !is_head(stage)) {
         class->hidden = wick_empty(device, WICK_F32, WICK_SHAPE(n_rows, hparams->n_embd));
         complete = class->hidden != NULL;
     }
@@ -229,18 +235,29 @@ static wick_tensor *result_of(const wk_stage *stage, const shape_class *class,
 
 /* On the host a row of logits is as near as its best. */
 static bool has_shortlist(const wk_stage *stage, const shape_class *class) {
-    return is_last(stage) && class->outputs == WK_OUTPUTS_LAST &&
+    return is_last(stage) && !is_head(stage) && class->outputs == WK_OUTPUTS_LAST &&
            wk_device_compiles(stage->device) &&
            wk_shortlist_fits(wk_model_hparams(stage->net)->n_vocab);
 }
 
+static bool make_guess(const wk_stage *stage, shape_class *class) {
+    wick_tensor *const guess = wk_model_guess(stage->net, stage->state, &class->batch);
+    if (class->outputs != WK_OUTPUTS_NONE) class->result = wick_retain(guess);
+    return guess != NULL;
+}
+
 static bool make_results(const wk_stage *stage, shape_class *class) {
+    if (is_head(stage)) return make_guess(stage, class);
     const wk_model_stage *const layers = &wk_model_placement(stage->net)->stages[stage->index];
     wick_tensor *const hidden = wk_model_forward(stage->net, stage->state, &class->batch,
                                                  layers->first, layers->count, class->hidden);
     const bool has_result = !is_last(stage) || class->outputs != WK_OUTPUTS_NONE;
     if (hidden && has_result) class->result = wick_retain(result_of(stage, class, hidden));
     if (!hidden || (has_result && !class->result)) return false;
+    if (class->has_states && is_last(stage)) {
+        class->states = wick_retain(wk_model_states(stage->net, &class->batch, hidden));
+        if (!class->states) return false;
+    }
     if (!has_shortlist(stage, class)) return true;
     class->shortlist = wick_retain(wk_shortlist_make(class->result));
     return class->shortlist != NULL;
@@ -262,12 +279,13 @@ static wick_status record(wk_stage *stage, shape_class *class) {
     WK_TRY(wk_plan_begin(device, stage->pool));
     const wick_scope scope = wick_scope_begin(device);
     wick_status status = compute(stage, class);
+    wick_tensor *results[3];
+    size_t n = 0;
+    if (class->result) results[n++] = class->result;
+    if (class->shortlist) results[n++] = class->shortlist;
+    if (class->states) results[n++] = class->states;
     if (status == WICK_OK)
-        status = wk_plan_end(device, (wick_tensor *[]){class->result, class->shortlist},
-                             class->shortlist ? 2
-                             : class->result  ? 1
-                                              : 0,
-                             &class->plan);
+        status = wk_plan_end(device, results, n, &class->plan);
     else
         wk_plan_abort(device, &class->plan);
     wick_scope_end(scope);
@@ -294,7 +312,9 @@ static bool is_of_class(const shape_class *class, const wk_stage_batch *batch) {
     return layout->n_rows == batch->layout.n_rows && layout->n_blocks == batch->layout.n_blocks &&
            layout->n_sequences == batch->layout.n_sequences &&
            layout->n_outputs == batch->layout.n_outputs && class->outputs == batch->outputs &&
-           class->has_rows == (batch->rows != NULL) && class->batch.n_adapters == batch->n_adapters;
+           class->has_rows == (batch->rows != NULL) &&
+           class->has_states == (batch->states != NULL) &&
+           class->batch.n_adapters == batch->n_adapters;
 }
 
 static wick_status get_class(wk_stage *stage, const wk_stage_batch *batch, shape_class **out) {
@@ -365,6 +385,7 @@ wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc
         wk_plan_abort(device, &class.plan);
     wick_release(class.result);
     wick_release(class.shortlist);
+    wick_release(class.states);
     wk_state_free(stage.state);
     wick_scope_end(scope); /* with the inputs */
     if (!has_weights) wk_model_drop_weights(net, index);
@@ -402,6 +423,7 @@ wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch, bool *h
     shape_class *class = NULL;
     WK_TRY(get_compiled_class(stage, batch, &class));
     class->begun_as = ++stage->n_begun;
+    stage->wanted = NULL;
     WK_TRY(write_inputs(stage, class, batch));
     *has_begun = true;
     WK_TRY(wk_plan_run(class->plan));
@@ -425,11 +447,14 @@ static wick_status take_shortlist(wk_stage *stage, wk_stage_batch *batch) {
 
 static wick_status take_result(wk_stage *stage, wk_stage_batch *batch) {
     if (stage->wanted == stage->last->shortlist) return take_shortlist(stage, batch);
-    const wick_status status =
-        wick_read_finish(stage->reading, is_last(stage) ? batch->logits : batch->hidden,
-                         wick_tensor_bytes(stage->wanted));
+    const bool are_states = stage->wanted == stage->last->states;
+    const wick_status status = wick_read_finish(stage->reading,
+                                                are_states       ? batch->states
+                                                : is_last(stage) ? batch->logits
+                                                                 : batch->hidden,
+                                                wick_tensor_bytes(stage->wanted));
     stage->reading = NULL;
-    if (status == WICK_OK && is_last(stage)) batch->is_short = false;
+    if (status == WICK_OK && is_last(stage) && !are_states) batch->is_short = false;
     return status;
 }
 
@@ -448,8 +473,11 @@ static wick_status fail_lost(wk_stage *stage) {
 wick_status wk_stage_poll(wk_stage *stage, wk_stage_batch *batch) {
     assert(stage->running);
     if (wk_stage_is_stale(stage)) return fail_lost(stage);
-    const wick_status status =
-        stage->reading ? poll_reading(stage, batch) : wick_poll(stage->device);
+    wick_status status = stage->reading ? poll_reading(stage, batch) : wick_poll(stage->device);
+    if (status == WICK_OK && stage->last->states && stage->wanted != stage->last->states) {
+        status = start_reading(stage, stage->last->states);
+        if (status == WICK_OK) return WICK_PENDING;
+    }
     if (status != WICK_PENDING) stage->running = NULL;
     return status;
 }

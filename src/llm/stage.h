@@ -20,13 +20,14 @@ typedef struct wk_stage_batch {
     float *scales;                                /* [rows, n_adapters] */
     const float *rows; /* [rows, n_embd] in place of embedded tokens; NULL: there are none */
     float *hidden;     /* [rows, n_embd], from stage to stage */
-    float *logits;     /* [n_outputs, n_vocab], of the last one; or states, [n_outputs, n_embd] */
-    bool is_short;     /* in: the best logits are enough; out: the others are -infinity, see
-                          wk_stage_complete */
+    float *states; /* [rows, n_embd] of the last stage, for a prediction head; NULL: not wanted */
+    float *logits; /* [n_outputs, n_vocab], of the last one; or states, [n_outputs, n_embd] */
+    bool is_short; /* in: the best logits are enough; out: the others are -infinity, see
+                      wk_stage_complete */
 } wk_stage_batch;
 
-/* Number index of the model's placement. On failure its device holds the sentence; *out is set also
- * when the device was lost, see wk_stage_is_stale. */
+/* Number index of the model's placement, or WK_HEAD_STAGE. On failure its device holds the
+ * sentence; *out is set also when the device was lost, see wk_stage_is_stale. */
 wick_status wk_stage_make(const wk_model *net, uint32_t index, const wk_cache_desc *cache,
                           wk_stage **out);
 void wk_stage_free(wk_stage *stage);

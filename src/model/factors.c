@@ -13,6 +13,7 @@
 static uint32_t parts_of(const wk_model *model, const wk_weight_place *at) {
     if (at->id == 0 || !at->is_in_layer || at->is_bias) return 0;
     const wk_layer_spec *const spec = &model->layers[at->layer].spec;
+    if (spec->is_head) return 0;
     switch ((wk_layer_weight)at->id) {
     case WK_ATTN_QKV: return WK_PART_Q | WK_PART_K | WK_PART_V;
     case WK_ATTN_Q:

@@ -33,15 +33,6 @@ wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_erro
                    wk_str_show(architecture).text, known);
 }
 
-wick_status wk_family_drop_layers_ahead(const wk_metadata *meta, wk_hparams *hparams) {
-    const uint32_t none = 0;
-    WK_TRY(wk_metadata_u32(meta, "nextn_predict_layers",
-                           (wk_u32_rule){0, hparams->n_layers - 1, &none},
-                           &hparams->n_layers_ahead));
-    hparams->n_layers -= hparams->n_layers_ahead;
-    return WICK_OK;
-}
-
 wk_layer_index wk_family_layer(const wk_hparams *hparams, uint32_t layer) {
     const uint32_t n_ahead = hparams->n_layers_ahead;
     return (wk_layer_index){layer, hparams->n_layers + n_ahead, n_ahead};

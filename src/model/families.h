@@ -42,9 +42,6 @@ typedef struct wk_experts_desc {
 wick_status wk_family_read_experts(const wk_metadata *meta, const wk_hparams *hparams,
                                    const wk_experts_desc *desc, wk_layer_spec *layers);
 
-/* The last layers of a file may predict the tokens after the next one; such layers are left out
- * here. */
-wick_status wk_family_drop_layers_ahead(const wk_metadata *meta, wk_hparams *hparams);
 /* A layer among all of the file. */
 wk_layer_index wk_family_layer(const wk_hparams *hparams, uint32_t layer);
 

@@ -135,10 +135,9 @@ static wick_tensor *run_layer(const wk_pass *pass, uint32_t index, wick_tensor *
 }
 
 static uint32_t stage_of(const wk_model *model, uint32_t layer) {
-    assert(layer < model->hparams.n_layers); /* else no stage has it */
+    assert(layer < wk_model_layers(model)); /* else no stage has it */
     uint32_t stage = 0;
-    while (layer - model->placement.stages[stage].first >= model->placement.stages[stage].count)
-        stage++;
+    while (layer >= wk_stage_end(model, stage)) stage++;
     return stage;
 }
 
@@ -260,7 +259,7 @@ uint64_t wk_model_activation_bytes(const wk_model *model, uint32_t n_rows) {
 
 /* ---- Output ---- */
 
-/* State NULL: these parts of the last stage keep nothing. */
+/* What comes after the layers keeps nothing. */
 static wk_pass last_pass(const wk_model *model, const wk_batch *batch) {
     return (wk_pass){.model = model,
                      .batch = batch,
@@ -281,14 +280,57 @@ wick_tensor *wk_model_scores(const wk_model *model, const wk_batch *batch, wick_
     return wick_linear(x, w->weight[WK_CLASSIFIER_OUTPUT], w->bias[WK_CLASSIFIER_OUTPUT]);
 }
 
+/* Without a matrix of its own the output's is the table of embeddings. */
+static wick_tensor *project_out(const wk_pass *pass, wick_tensor *x) {
+    wick_tensor *const *const weight = pass->weights->weight;
+    const int id = weight[WK_OUTPUT] != NULL ? WK_OUTPUT : WK_TOKEN_EMBEDDING;
+    return wick_linear(x, weight[id], pass->weights->bias[WK_OUTPUT]);
+}
+
 wick_tensor *wk_model_logits(const wk_model *model, const wk_batch *batch, wick_tensor *hidden) {
     const wk_pass pass = last_pass(model, batch);
     const float cap = model->hparams.logit_softcap;
-    /* Without a matrix of its own the output's is the table of embeddings. */
-    const int id = pass.weights->weight[WK_OUTPUT] != NULL ? WK_OUTPUT : WK_TOKEN_EMBEDDING;
     wick_tensor *const x = wk_model_outputs(model, batch, hidden);
-    wick_tensor *const y =
-        wk_scaled(wick_linear(x, pass.weights->weight[id], pass.weights->bias[WK_OUTPUT]),
-                  model->hparams.logit_scale);
+    wick_tensor *const y = wk_scaled(project_out(&pass, x), model->hparams.logit_scale);
     return cap > 0.0F ? wk_scaled(wick_tanh(wk_scaled(y, 1.0F / cap)), cap) : y;
+}
+
+wick_tensor *wk_model_states(const wk_model *model, const wk_batch *batch, wick_tensor *hidden) {
+    const wk_pass pass = last_pass(model, batch);
+    return stage_norm(&pass, model->hparams.output_norm, hidden);
+}
+
+/* ---- The prediction head ---- */
+
+/* Where a head has no weight of its own, it has the model's. */
+static wick_tensor *head_input(const wk_pass *pass, const wk_layer *layer) {
+    const wk_model *const model = pass->model;
+    const wk_batch *const batch = pass->batch;
+    wick_tensor *const own = layer->weight[WK_NEXTN_EMBEDDING];
+    wick_tensor *const table = own != NULL ? own : pass->weights->weight[WK_TOKEN_EMBEDDING];
+    wick_tensor *const ids = section(batch, batch->layout.ids, batch->layout.n_rows);
+    wick_tensor *const embedded = wk_scaled(look_up(table, ids), model->hparams.embedding_scale);
+    wick_tensor *const halves[] = {
+        wk_norm(model, embedded, layer->weight[WK_NEXTN_EMBEDDING_NORM], NULL),
+        wk_norm(model, batch->rows, layer->weight[WK_NEXTN_STATE_NORM], NULL)};
+    return wk_project(pass, layer, WK_NEXTN_PROJECTION, wick_cat(halves, WK_COUNT(halves), 1));
+}
+
+wick_tensor *wk_model_guess(const wk_model *model, const wk_state *state, const wk_batch *batch) {
+    const uint32_t index = model->hparams.n_layers;
+    const wk_layer *const layer = &model->layers[index];
+    wk_pass pass = last_pass(model, batch);
+    pass.state = state;
+    wick_tensor *x = run_layer(&pass, index, head_input(&pass, layer));
+    if (x == NULL || batch->layout.n_outputs == 0) return x;
+    x = wick_embedding(x, section(batch, batch->layout.outputs, batch->layout.n_outputs));
+    /* Of Ling 2 the last norm has the other name. */
+    wick_tensor *norm = layer->weight[WK_NEXTN_OUTPUT_NORM];
+    if (norm == NULL) norm = layer->weight[WK_NEXTN_LAYER_NORM];
+    x = norm != NULL ? wk_norm(model, x, norm, NULL)
+                     : stage_norm(&pass, model->hparams.output_norm, x);
+    wick_tensor *const own = layer->weight[WK_NEXTN_OUTPUT];
+    wick_tensor *const logits = own != NULL ? wick_linear(x, own, NULL) : project_out(&pass, x);
+    wick_tensor *const parts[] = {wick_cast(wick_argmax(logits, 1, true), WICK_F32), x};
+    return wick_cat(parts, WK_COUNT(parts), 1);
 }

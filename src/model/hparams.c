@@ -18,11 +18,18 @@ static void copy_text(char *dst, size_t size, wk_str text) {
 static wick_status read_layers(const wk_metadata *meta, wk_hparams *hparams) {
     WK_TRY(wk_metadata_u32(meta, "block_count", (wk_u32_rule){1, UINT32_MAX, NULL},
                            &hparams->n_layers));
-    if (hparams->n_layers <= meta->gguf->n_tensors) return WICK_OK;
-    return wk_fail(meta->err, WICK_ERR_FORMAT,
-                   "the metadata key '%s' is %" PRIu32 ", but the file has only %zu tensors",
-                   wk_metadata_key(meta, "block_count").text, hparams->n_layers,
-                   meta->gguf->n_tensors);
+    if (hparams->n_layers > meta->gguf->n_tensors)
+        return wk_fail(meta->err, WICK_ERR_FORMAT,
+                       "the metadata key '%s' is %" PRIu32 ", but the file has only %zu tensors",
+                       wk_metadata_key(meta, "block_count").text, hparams->n_layers,
+                       meta->gguf->n_tensors);
+    /* The last ones predict the tokens after the next one. */
+    const uint32_t none = 0;
+    WK_TRY(wk_metadata_u32(meta, "nextn_predict_layers",
+                           (wk_u32_rule){0, hparams->n_layers - 1, &none},
+                           &hparams->n_layers_ahead));
+    hparams->n_layers -= hparams->n_layers_ahead;
+    return WICK_OK;
 }
 
 /* The vocabulary is as large as the embedding; the key, where there is one, must agree. */

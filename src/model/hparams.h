@@ -49,7 +49,7 @@ typedef struct wk_hparams {
     char architecture[64], name[128];
     uint32_t n_layers, n_embd, n_vocab, context_length;
     uint32_t most_context;   /* longer ones would be computed otherwise; 0: none would */
-    uint32_t n_layers_ahead; /* after n_layers in the file: not used */
+    uint32_t n_layers_ahead; /* after n_layers in the file: prediction heads, see wk_model_guess */
     /* The most of any layer; each has its own in its spec. */
     uint32_t n_heads_q, n_heads_kv, head_dim, head_dim_v;
     bool is_recurrent; /* some layer's state cannot go back to an earlier token */

@@ -187,6 +187,7 @@ typedef struct wk_experts_spec {
 
 typedef struct wk_layer_spec {
     wk_layer_weight norms[WK_NORM_SITE_COUNT]; /* WK_NO_LAYER_WEIGHT: none there */
+    bool is_head;                              /* see wk_model_use_head */
     bool is_parallel;
     bool has_own_input;    /* see wk_hparams.n_embd_layer */
     bool has_output_scale; /* x is multiplied at the very end */

@@ -59,7 +59,7 @@ static wick_status describe(wk_model *model, const wk_family *family, wick_error
     model->hparams.norm = family->norm;
     model->hparams.biases = family->biases;
     WK_TRY(wk_hparams_read(&meta, &model->hparams));
-    const size_t n_layers = model->hparams.n_layers;
+    const size_t n_layers = model->hparams.n_layers + (model->hparams.n_layers_ahead > 0);
     model->layers = wk_arena_array(&model->arena, n_layers, sizeof *model->layers);
     wk_layer_spec *const specs = wk_arena_array(&model->arena, n_layers, sizeof *specs);
     if (model->layers == NULL || specs == NULL)
@@ -125,6 +125,42 @@ uint32_t wk_model_separable_layers(const wk_model *model, uint32_t n) {
 
 void wk_model_place(wk_model *model, const wk_placement *placement) {
     model->placement = *placement;
+    const wk_model_stage last = placement->stages[placement->n_stages - 1];
+    model->placement.stages[WK_HEAD_STAGE] =
+        (wk_model_stage){last.device, model->hparams.n_layers, 1};
 }
+
+static bool can_be_head(const wk_layer_spec *spec) {
+    const bool attends = spec->mixer == WK_MIXER_ATTENTION || spec->mixer == WK_MIXER_LATENT;
+    return attends && !wk_layer_is_recurrent(spec);
+}
+
+/* It is like the last layer that attends and keeps nothing else. */
+static wick_status describe_head(wk_model *model, wick_error *err) {
+    const uint32_t index = model->hparams.n_layers;
+    uint32_t like = index;
+    while (like > 0 && !can_be_head(&model->layers[like - 1].spec)) like--;
+    if (like == 0 || model->hparams.n_embd_layer > 0 || model->hparams.is_bidirectional)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "prediction heads of the architecture '%s' are not supported",
+                       model->hparams.architecture);
+    wk_layer_spec *const spec = &model->layers[index].spec;
+    *spec = model->layers[like - 1].spec;
+    spec->is_head = true;
+    spec->attention.is_kv_shared = false;
+    spec->attention.kv_layer = index;
+    wk_model_find_forms(model, index, spec);
+    return WICK_OK;
+}
+
+wick_status wk_model_use_head(wk_model *model, wick_error *err) {
+    if (model->hparams.n_layers_ahead == 0)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED, "the file has no prediction heads");
+    WK_TRY(describe_head(model, err));
+    model->has_head = true;
+    return wk_model_check_weights(model, err);
+}
+
+bool wk_model_has_head(const wk_model *model) { return model->has_head; }
 
 const wk_placement *wk_model_placement(const wk_model *model) { return &model->placement; }

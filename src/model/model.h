@@ -18,13 +18,13 @@ const wk_hparams *wk_model_hparams(const wk_model *model);
 
 /* The forward pass in stages, one after the other, each on a device of its own: neighbouring
  * layers; the first stage also embeds the ids, the last one has the output. */
-enum { WK_MAX_STAGES = 2 };
+enum { WK_MAX_STAGES = 2, WK_HEAD_STAGE = WK_MAX_STAGES };
 typedef struct wk_model_stage {
     wick_device *device;
     uint32_t first, count; /* layers */
 } wk_model_stage;
 typedef struct wk_placement {
-    wk_model_stage stages[WK_MAX_STAGES];
+    wk_model_stage stages[WK_MAX_STAGES + 1]; /* at WK_HEAD_STAGE beside them: the head's */
     uint32_t n_stages;
 } wk_placement;
 
@@ -34,6 +34,17 @@ uint32_t wk_model_separable_layers(const wk_model *model, uint32_t n);
 /* Call it while there are no weights. Until it is placed, a model is one stage without a device. */
 void wk_model_place(wk_model *model, const wk_placement *placement);
 const wk_placement *wk_model_placement(const wk_model *model);
+
+/* The file's prediction head (DeepSeek-AI, 2024, "multi-token prediction"), the first where there
+ * are several: a layer after the last one, whose input is a matrix times the embedding of a token
+ * beside the state before it, each normed. From its result the model's output makes the token after
+ * that one. Its weights are the last stage's, its keys and values a state of their own
+ * (WK_HEAD_STAGE).
+ *
+ * Call it while there are no weights. The file has none, or it is of another kind than the model's
+ * last layer that attends: an error. */
+wick_status wk_model_use_head(wk_model *model, wick_error *err);
+bool wk_model_has_head(const wk_model *model);
 
 /* Whether weights are to be computed with as they lie in the file's mapping, where a device can do
  * that; not so at first. Call it while there are no weights. */
@@ -218,5 +229,11 @@ wick_tensor *wk_model_outputs(const wk_model *model, const wk_batch *batch, wick
 wick_tensor *wk_model_scores(const wk_model *model, const wk_batch *batch, wick_tensor *hidden);
 /* Their logits [n_outputs, n_vocab] f32. */
 wick_tensor *wk_model_logits(const wk_model *model, const wk_batch *batch, wick_tensor *hidden);
+/* All rows after the last norm [rows, n_embd]: what a prediction head reads. */
+wick_tensor *wk_model_states(const wk_model *model, const wk_batch *batch, wick_tensor *hidden);
+/* The head over rows whose ids are tokens and whose batch.rows are the states before these. Of
+ * those that batch asks for [n_outputs, 1 + n_embd] f32: the most probable token, and the state
+ * that the head reads for the token after it. state: of WK_HEAD_STAGE. */
+wick_tensor *wk_model_guess(const wk_model *model, const wk_state *state, const wk_batch *batch);
 
 #endif

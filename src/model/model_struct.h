@@ -42,7 +42,8 @@ struct wk_model {
     wk_arena arena;
     const wk_gguf *gguf;
     wk_hparams hparams;
-    wk_layer *layers; /* [n_layers] */
+    wk_layer *layers; /* [n_layers], and the prediction head */
+    bool has_head;
     wk_stage_weights stage_weights[WK_MAX_STAGES];
     wk_placement placement;
     float *rope_divisors[WK_ROPE_DIVISORS_COUNT]; /* [n_pairs], NULL: the file has none */
@@ -50,6 +51,18 @@ struct wk_model {
     wk_adapter *adapters;
     uint32_t n_stackings; /* see wk_model_adapters_version */
 };
+
+/* The head counted, where there is one: it belongs to the last stage. */
+static inline uint32_t wk_model_layers(const wk_model *model) {
+    return model->hparams.n_layers + model->has_head;
+}
+
+/* The layer after the last one of a stage. */
+static inline uint32_t wk_stage_end(const wk_model *model, uint32_t stage) {
+    const wk_placement *const placement = &model->placement;
+    const bool has_head = model->has_head && stage + 1 == placement->n_stages;
+    return placement->stages[stage].first + placement->stages[stage].count + has_head;
+}
 
 /* What a layer keeps between batches. NULL: its mixer keeps no such thing. */
 typedef struct wk_layer_cache {

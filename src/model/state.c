@@ -106,7 +106,7 @@ wick_status wk_model_check_cache(const wk_model *model, wick_dtype dtype, wick_e
 
 wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_desc *desc,
                           wk_state **out) {
-    assert(stage < model->placement.n_stages);
+    assert(stage < model->placement.n_stages || stage == WK_HEAD_STAGE);
     assert(wk_model_check_cache(model, desc->dtype, NULL) == WICK_OK);
     *out = NULL;
     const wk_model_stage *const layers = &model->placement.stages[stage];

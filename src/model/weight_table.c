@@ -1,6 +1,6 @@
 /* model/weight_table.c: every weight that there may be (weights.def): which of them a model has, by
  * what name, shape and use, and on which stage. */
-#include "model/weight_table.h"
+#include "model/weight_kind.h"
 
 #include "core/str.h"
 
@@ -8,132 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a model or a layer has by its description, see layer_has. */
-typedef enum part {
-    ALWAYS,
-    NORM, /* where a site names this weight */
-    POSITIONS,
-    TYPES,
-    CLASSIFIER_HEAD,
-    LAYER_INPUTS,
-    OWN_INPUT,
-    OUTPUT_SCALE,
-    ATTENTION,
-    FUSED_QKV,
-    SEPARATE_Q,
-    SEPARATE_K,
-    SEPARATE_V,
-    Q_NORM_WEIGHT,
-    K_NORM_WEIGHT,
-    SINKS,
-    GATE_WEIGHT,
-    LATENT,
-    LATENT_WHOLE_Q,
-    LATENT_FACTORS,
-    LATENT_ABSORBED,
-    LATENT_EXPANDED,
-    CONVOLUTION,
-    STATE_SPACE,
-    DELTA_NET,
-    SCAN, /* the state space and the delta net */
-    CHANNEL_STEPS,
-    STEP_NORMS,
-    SCAN_NORM,
-    HEAD_STEPS,
-    FUSED_GATES,
-    SEPARATE_GATES,
-    MLP,
-    SEPARATE_GATE,
-    EXPERTS,
-    SEPARATE_EXPERTS,
-    SEPARATE_EXPERT_GATES,
-    FUSED_EXPERTS,
-    SHARED_EXPERTS,
-    SHARED_EXPERT_GATES,
-    SHARED_GATE,
-} part;
-
-typedef enum presence { NEEDED, OPTIONAL } presence;
-
-/* Stages that have a weight of the model. */
-typedef enum stages {
-    ALL, /* of layers: the one that has the layer */
-    /* the first, and each whose layers have inputs of their own; without an output matrix also the
-     * last, as that matrix */
-    TABLE,
-    EITHER_END, /* the first or the last: where it norms */
-    FIRST,
-    LAST,
-    EACH,
-} stages;
-
-typedef enum extent {
-    END, /* of the list */
-    VOCAB,
-    EMBD,
-    POSITION,
-    TYPE,
-    LABELS,
-    ONE,
-    LAYER_INPUT,
-    LAYERS_INPUTS, /* of all layers */
-    Q,
-    K,
-    V,
-    QKV,
-    HEADS, /* all values that are attended to */
-    Q_NORMS,
-    Q_NORM,
-    K_NORMS,
-    K_NORM,
-    HEADS_Q,
-    Q_RANK,
-    LATENT_RANK,
-    LATENT_KV,  /* latent and rotated channels */
-    LATENT_QS,  /* channels of all queries */
-    LATENT_KVS, /* plain channels and values of all heads */
-    LATENT_PLAIN,
-    LATENT_VALUE,
-    LATENT_VALUES, /* of all heads */
-    CONV_INPUTS,
-    CONV_CHANNELS,
-    CONV_TAPS,
-    SCAN_HEADS,
-    INNER, /* channels of all heads */
-    STEP_RANK,
-    SSM_INPUTS,
-    SSM_STEP_B_C,
-    SSM_RATES,
-    SSM_RATE,
-    SSM_D,
-    SSM_NORMS,
-    SSM_NORM,
-    SSM_GATES,
-    FF,
-    FF_UP,
-    EXPERT,
-    EXPERT_FF,
-    EXPERT_GATE_UP,
-    SHARED_FF,
-    SHARED_UP,
-} extent;
-
-enum { MAX_EXTENTS = 4 };
-
-typedef struct weight_kind {
-    const char *name;
-    part part;
-    presence presence;
-    stages stages;
-    uint32_t uses;
-    extent extents[MAX_EXTENTS];
-} weight_kind;
-
 /* By id: the first of each is WK_NO_..._WEIGHT. */
 #define WK_MODEL_WEIGHT(id, name, part, presence, stages, uses, ...)                               \
     {name, part, presence, stages, uses, {__VA_ARGS__}},
 #define WK_LAYER_WEIGHT(...)
-static const weight_kind model_kinds[] = {
+static const wk_weight_kind model_kinds[] = {
     {.name = NULL},
 #include "model/weights.def"
 };
@@ -142,14 +21,14 @@ static const weight_kind model_kinds[] = {
 #define WK_MODEL_WEIGHT(...)
 #define WK_LAYER_WEIGHT(id, name, part, presence, uses, ...)                                       \
     {name, part, presence, ALL, uses, {__VA_ARGS__}},
-static const weight_kind layer_kinds[] = {
+static const wk_weight_kind layer_kinds[] = {
     {.name = NULL},
 #include "model/weights.def"
 };
 #undef WK_MODEL_WEIGHT
 #undef WK_LAYER_WEIGHT
 
-static const weight_kind *kind_at(const wk_weight_place *at) {
+const wk_weight_kind *wk_weight_kind_at(const wk_weight_place *at) {
     return at->is_in_layer ? &layer_kinds[at->id] : &model_kinds[at->id];
 }
 
@@ -162,7 +41,7 @@ static bool names_norm(const wk_layer_spec *spec, int id) {
     return false;
 }
 
-static bool attention_has(const wk_layer_spec *spec, part wanted) {
+static bool attention_has(const wk_layer_spec *spec, wk_weight_part wanted) {
     const wk_attention_spec *const attention = &spec->attention;
     const bool is_normed =
         attention->qk_norm != WK_QK_NORM_NONE && attention->qk_norm != WK_QK_NORM_PLAIN;
@@ -182,7 +61,7 @@ static bool attention_has(const wk_layer_spec *spec, part wanted) {
     }
 }
 
-static bool latent_has(const wk_layer_spec *spec, part wanted) {
+static bool latent_has(const wk_layer_spec *spec, wk_weight_part wanted) {
     if (spec->mixer != WK_MIXER_LATENT) return false;
     switch (wanted) {
     case LATENT: return true;
@@ -194,7 +73,7 @@ static bool latent_has(const wk_layer_spec *spec, part wanted) {
     }
 }
 
-static bool experts_have(const wk_layer_spec *spec, part wanted) {
+static bool experts_have(const wk_layer_spec *spec, wk_weight_part wanted) {
     const wk_experts_spec *const experts = &spec->experts;
     if (spec->channels != WK_CHANNELS_EXPERTS) return false;
     switch (wanted) {
@@ -210,7 +89,7 @@ static bool experts_have(const wk_layer_spec *spec, part wanted) {
     }
 }
 
-static bool recurrent_has(const wk_layer_spec *spec, part wanted) {
+static bool recurrent_has(const wk_layer_spec *spec, wk_weight_part wanted) {
     const bool is_delta = spec->mixer == WK_MIXER_DELTA_NET;
     const bool is_state_space = wk_layer_has_state_space(spec);
     const bool has_ranks = is_state_space && spec->recurrent.step_rank > 0;
@@ -231,7 +110,7 @@ static bool recurrent_has(const wk_layer_spec *spec, part wanted) {
 }
 
 static bool layer_has(const wk_layer_spec *spec, int id) {
-    const part wanted = layer_kinds[id].part;
+    const wk_weight_part wanted = layer_kinds[id].part;
     switch (wanted) {
     case ALWAYS: return true;
     case NORM: return names_norm(spec, id);
@@ -240,6 +119,7 @@ static bool layer_has(const wk_layer_spec *spec, int id) {
     case SEPARATE_GATE:
         return spec->channels == WK_CHANNELS_MLP && spec->mlp.is_gated && !spec->mlp.is_fused;
     case OWN_INPUT: return spec->has_own_input;
+    case PREDICTION: return spec->is_head;
     default:
         return attention_has(spec, wanted) || latent_has(spec, wanted) ||
                recurrent_has(spec, wanted) || experts_have(spec, wanted);
@@ -259,13 +139,14 @@ static bool model_has(const wk_hparams *hparams, int id) {
 }
 
 static bool has(const wk_model *model, const wk_weight_place *at) {
-    if (kind_at(at)->part == NORM && model->hparams.norm == WK_NORM_LAYER_PLAIN) return false;
+    if (wk_weight_kind_at(at)->part == NORM && model->hparams.norm == WK_NORM_LAYER_PLAIN)
+        return false;
     return at->is_in_layer ? layer_has(&model->layers[at->layer].spec, at->id)
                            : model_has(&model->hparams, at->id);
 }
 
 /* RMSNorm has no bias, except in families that say so. */
-static bool may_have_bias(const wk_model *model, const weight_kind *kind) {
+static bool may_have_bias(const wk_model *model, const wk_weight_kind *kind) {
     return kind->uses == WK_USE_LINEAR ||
            (kind->part == NORM && (model->hparams.norm == WK_NORM_LAYER ||
                                    (model->hparams.biases & WK_BIASES_NORMS) != 0));
@@ -277,7 +158,7 @@ static bool ends_with(wk_str text, const char *end) {
 }
 
 /* Whether name is that of the weight or, where *is_bias becomes true, of its bias. */
-static bool is_name_of(const weight_kind *kind, wk_str name, bool *is_bias) {
+static bool is_name_of(const wk_weight_kind *kind, wk_str name, bool *is_bias) {
     static const char weight[] = ".weight", bias[] = ".bias";
     const wk_str own = {kind->name, strlen(kind->name)};
     *is_bias = false;
@@ -291,7 +172,7 @@ static bool is_name_of(const weight_kind *kind, wk_str name, bool *is_bias) {
 static void find_id(const wk_model *model, wk_str name, wk_weight_place *at) {
     const int n = at->is_in_layer ? (int)WK_LAYER_WEIGHT_COUNT : (int)WK_MODEL_WEIGHT_COUNT;
     for (at->id = 1; at->id < n; at->id++) {
-        const weight_kind *const kind = kind_at(at);
+        const wk_weight_kind *const kind = wk_weight_kind_at(at);
         if (!is_name_of(kind, name, &at->is_bias) || !has(model, at)) continue;
         if (!at->is_bias || may_have_bias(model, kind)) return;
     }
@@ -320,7 +201,7 @@ wk_weight_place wk_weight_find(const wk_model *model, wick_string tensor_name) {
     wk_str name = {tensor_name.text, tensor_name.size};
     wk_weight_place at = {.id = 0};
     at.is_in_layer = split_name(&name, &at.layer);
-    if (!at.is_in_layer || at.layer < model->hparams.n_layers) find_id(model, name, &at);
+    if (!at.is_in_layer || at.layer < wk_model_layers(model)) find_id(model, name, &at);
     return at;
 }
 
@@ -344,7 +225,7 @@ typedef struct weight_name {
 static weight_name name_of(const wk_weight_place *at) {
     weight_name name;
     char layer[24] = "";
-    const char *const own = kind_at(at)->name;
+    const char *const own = wk_weight_kind_at(at)->name;
     const size_t stem = strlen(own) - (at->is_bias ? strlen("weight") : 0);
     if (at->is_in_layer) snprintf(layer, sizeof layer, "blk.%" PRIu32 ".", at->layer);
     snprintf(name.text, sizeof name.text, "%s%.*s%s", layer, (int)stem, own,
@@ -383,108 +264,6 @@ void wk_model_find_forms(const wk_model *model, uint32_t layer, wk_layer_spec *s
     spec->experts.has_selection_bias = find_tensor(model, layer, WK_EXP_PROBS_BIAS) != NULL;
 }
 
-/* ---- Shapes ---- */
-
-static int64_t attention_extent(const wk_attention_spec *attention, extent which) {
-    const int64_t dim = attention->head_dim, dim_v = attention->head_dim_v;
-    const int64_t n_q = attention->n_heads_q, n_kv = attention->n_heads_kv;
-    const bool is_own = attention->qk_norm == WK_QK_NORM_OWN;
-    const bool has_all = attention->qk_norm == WK_QK_NORM_CHANNELS;
-    switch (which) {
-    case Q: return n_q * dim * (attention->has_output_gate ? 2 : 1);
-    case K: return n_kv * dim;
-    case V: return n_kv * dim_v;
-    case QKV: return n_q * dim + n_kv * (dim + dim_v);
-    case HEADS: return n_q * dim_v;
-    case Q_NORMS: return is_own ? n_q : 0;
-    case K_NORMS: return is_own ? n_kv : 0;
-    case Q_NORM: return has_all ? n_q * dim : dim;
-    case K_NORM: return has_all ? n_kv * dim : dim;
-    case HEADS_Q: return n_q;
-    default: return 0;
-    }
-}
-
-static int64_t latent_extent(const wk_layer_spec *spec, extent which) {
-    const wk_latent_spec *const latent = &spec->latent;
-    const int64_t n_heads = spec->attention.n_heads_q;
-    switch (which) {
-    case Q_RANK: return latent->q_rank;
-    case LATENT_RANK: return latent->n_latent;
-    case LATENT_KV: return (int64_t)latent->n_latent + latent->n_rotated;
-    case LATENT_KVS: return n_heads * ((int64_t)latent->n_plain + latent->n_values);
-    case LATENT_QS: return n_heads * ((int64_t)latent->n_plain + latent->n_rotated);
-    case LATENT_PLAIN: return latent->n_plain;
-    case LATENT_VALUE: return latent->n_values;
-    case LATENT_VALUES: return n_heads * latent->n_values;
-    default: return attention_extent(&spec->attention, which);
-    }
-}
-
-/* Extents of the convolution and of the scan after it. Where each channel has a step, all are one
- * head. */
-static int64_t recurrent_extent(const wk_layer_spec *spec, extent which) {
-    const wk_recurrent_spec *const recurrent = &spec->recurrent;
-    const int64_t n_heads = recurrent->n_heads, inner = n_heads * recurrent->head_dim;
-    const int64_t n_channels = recurrent->n_channels, rank = recurrent->step_rank;
-    const bool is_delta = spec->mixer == WK_MIXER_DELTA_NET;
-    switch (which) {
-    case CONV_INPUTS: return 3 * n_channels;
-    case CONV_CHANNELS: return n_channels;
-    case CONV_TAPS: return recurrent->n_taps;
-    case SCAN_HEADS: return n_heads;
-    case INNER: return inner;
-    case STEP_RANK: return rank;
-    case SSM_INPUTS: return inner + n_channels + (rank > 0 ? 0 : n_heads);
-    case SSM_STEP_B_C: return rank + 2 * (int64_t)recurrent->n_numbers;
-    case SSM_RATES: return rank > 0 ? inner : n_heads;
-    case SSM_RATE: return rank > 0 ? recurrent->n_numbers : is_delta ? 0 : 1;
-    case SSM_D: return rank > 0 ? 0 : 1;
-    case SSM_NORMS: return is_delta ? 0 : recurrent->n_groups;
-    case SSM_NORM: return is_delta ? recurrent->head_dim : inner / recurrent->n_groups;
-    case SSM_GATES: return 2 * n_heads;
-    default: return 0;
-    }
-}
-
-static int64_t extent_of(const wk_model *model, const wk_weight_place *at, extent which) {
-    const wk_hparams *const hparams = &model->hparams;
-    const wk_layer_spec *const spec = at->is_in_layer ? &model->layers[at->layer].spec : NULL;
-    switch (which) {
-    case VOCAB: return hparams->n_vocab;
-    case EMBD: return hparams->n_embd;
-    case LABELS: return hparams->n_labels;
-    case POSITION: return hparams->n_positions;
-    case TYPE: return hparams->n_token_types;
-    case ONE: return 1;
-    case LAYER_INPUT: return hparams->n_embd_layer;
-    case LAYERS_INPUTS: return (int64_t)hparams->n_embd_layer * hparams->n_layers;
-    case FF: return spec->mlp.n_ff;
-    case FF_UP: return (int64_t)spec->mlp.n_ff * (spec->mlp.is_fused ? 2 : 1);
-    case EXPERT: return spec->experts.n_experts;
-    case EXPERT_FF: return spec->experts.n_ff;
-    case EXPERT_GATE_UP: return 2 * (int64_t)spec->experts.n_ff;
-    case SHARED_FF: return spec->experts.n_ff_shared;
-    case SHARED_UP:
-        return (int64_t)spec->experts.n_ff_shared * (spec->experts.is_shared_fused ? 2 : 1);
-    default:
-        return which >= CONV_INPUTS && which <= SSM_GATES ? recurrent_extent(spec, which)
-                                                          : latent_extent(spec, which);
-    }
-}
-
-/* A matrix's bias has one number for each of its rows. */
-wick_shape wk_weight_shape(const wk_model *model, const wk_weight_place *at) {
-    const weight_kind *const kind = kind_at(at);
-    wick_shape shape = {.rank = 0};
-    for (int i = 0; i < MAX_EXTENTS && kind->extents[i] != END; i++) {
-        const int64_t n = extent_of(model, at, kind->extents[i]);
-        if (n != 0) shape.extent[shape.rank++] = n;
-    }
-    if (at->is_bias && kind->uses == WK_USE_LINEAR) shape.extent[--shape.rank] = 0;
-    return shape;
-}
-
 /* ---- Names ---- */
 
 /* What the file has of what it may lack. */
@@ -499,14 +278,14 @@ static found look_at_file(const wk_model *model) {
         const wk_weight_place at = wk_weight_find(model, model->gguf->tensors[i].name);
         if (at.id == 0) continue;
         if (at.is_in_layer) (at.is_bias ? f.biases : f.weights)[at.id] = true;
-        f.norm_biases = f.norm_biases || (at.is_bias && kind_at(&at)->part == NORM);
+        f.norm_biases = f.norm_biases || (at.is_bias && wk_weight_kind_at(&at)->part == NORM);
     }
     return f;
 }
 
 static bool family_needs_bias(const wk_model *model, const wk_weight_place *at) {
     const uint32_t biases = model->hparams.biases;
-    switch (kind_at(at)->part) {
+    switch (wk_weight_kind_at(at)->part) {
     case NORM: return (biases & WK_BIASES_NORMS) != 0;
     case FUSED_QKV:
     case SEPARATE_Q:
@@ -518,7 +297,7 @@ static bool family_needs_bias(const wk_model *model, const wk_weight_place *at) 
 
 /* A file that was cut short by its writer would compute something else without a word. */
 static bool is_needed(const wk_model *model, const found *f, const wk_weight_place *at) {
-    const weight_kind *const kind = kind_at(at);
+    const wk_weight_kind *const kind = wk_weight_kind_at(at);
     if (!at->is_bias) return kind->presence == NEEDED || (at->is_in_layer && f->weights[at->id]);
     if (!may_have_bias(model, kind)) return false;
     return family_needs_bias(model, at) || (at->is_in_layer && f->biases[at->id]) ||
@@ -543,7 +322,7 @@ wick_status wk_weight_check_names(const wk_model *model, wick_error *err) {
     wk_weight_place at = {.id = 1};
     for (; at.id < WK_MODEL_WEIGHT_COUNT; at.id++) WK_TRY(check_names(model, &f, at, err));
     at.is_in_layer = true;
-    for (; at.layer < model->hparams.n_layers; at.layer++) {
+    for (; at.layer < wk_model_layers(model); at.layer++) {
         for (at.id = 1; at.id < WK_LAYER_WEIGHT_COUNT; at.id++)
             WK_TRY(check_names(model, &f, at, err));
     }
@@ -553,7 +332,7 @@ wick_status wk_weight_check_names(const wk_model *model, wick_error *err) {
 /* ---- Uses ---- */
 
 uint32_t wk_weight_uses(const wk_weight_place *at) {
-    return at->is_bias ? (uint32_t)WK_USE_OTHER : kind_at(at)->uses;
+    return at->is_bias ? (uint32_t)WK_USE_OTHER : wk_weight_kind_at(at)->uses;
 }
 
 /* The output matrix is the table of embeddings where the file has no other. */
@@ -568,11 +347,11 @@ static uint32_t uses_in(const wk_model *model, const wk_weight_place *place, uin
     const wk_model_stage *const layers = &model->placement.stages[stage];
     const bool is_first = stage == 0, is_last = stage + 1 == model->placement.n_stages;
     const uint32_t uses = wk_weight_uses(&at);
-    switch (kind_at(&at)->stages) {
-    case ALL:
-        return at.layer >= layers->first && at.layer - layers->first < layers->count ? uses : 0;
+    switch (wk_weight_kind_at(&at)->stages) {
+    case ALL: return at.layer >= layers->first && at.layer < wk_stage_end(model, stage) ? uses : 0;
     case TABLE:
-        return (is_first || model->hparams.n_embd_layer > 0 ? uses : 0) |
+        return (is_first || model->hparams.n_embd_layer > 0 || (is_last && model->has_head) ? uses
+                                                                                            : 0) |
                (is_last && is_tied(model) ? (uint32_t)WK_USE_LINEAR : 0);
     case EITHER_END:
         return (is_first && model->hparams.embedding_norm == at.id) ||

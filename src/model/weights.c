@@ -73,13 +73,13 @@ static wick_status check_rope_divisors(wk_model *model, const wick_file_tensor *
     return wk_fail_memory(err, n_pairs * sizeof **divisors, tensor->name.text);
 }
 
-/* A tensor of a layer after the last one, or keys and values of a layer that uses those of another.
- */
+/* A tensor of a prediction head that is not used, or keys and values of a layer that uses those of
+ * another. */
 static bool is_left_alone(const wk_model *model, const wick_file_tensor *tensor,
                           const wk_weight_place *at) {
     const wk_hparams *const hparams = &model->hparams;
     if (!at->is_in_layer) return false;
-    if (at->layer < hparams->n_layers) return wk_weight_is_superseded(model, tensor->name);
+    if (at->layer < wk_model_layers(model)) return wk_weight_is_superseded(model, tensor->name);
     return at->layer - hparams->n_layers < hparams->n_layers_ahead;
 }
 
@@ -248,16 +248,15 @@ static void drop(wick_tensor **weights, int n) {
 }
 
 void wk_model_drop_weights(wk_model *model, uint32_t stage) {
-    const wk_model_stage *const layers = &model->placement.stages[stage];
     wk_stage_weights *const weights = &model->stage_weights[stage];
     wk_weight_store_release(&weights->store);
     drop(weights->weight, WK_MODEL_WEIGHT_COUNT);
     drop(weights->bias, WK_MODEL_WEIGHT_COUNT);
-    for (uint32_t i = 0; i < layers->count; i++) {
-        drop(model->layers[layers->first + i].weight, WK_LAYER_WEIGHT_COUNT);
-        drop(model->layers[layers->first + i].bias, WK_LAYER_WEIGHT_COUNT);
-        wk_layer_drop_factors(&model->layers[layers->first + i]);
-        wk_layer_drop_stacks(&model->layers[layers->first + i]);
+    for (uint32_t i = model->placement.stages[stage].first; i < wk_stage_end(model, stage); i++) {
+        drop(model->layers[i].weight, WK_LAYER_WEIGHT_COUNT);
+        drop(model->layers[i].bias, WK_LAYER_WEIGHT_COUNT);
+        wk_layer_drop_factors(&model->layers[i]);
+        wk_layer_drop_stacks(&model->layers[i]);
     }
 }
 

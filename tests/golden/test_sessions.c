@@ -5,13 +5,16 @@
  * lost at random. Every text has the tokens, and the bits of their probabilities, that its prompt
  * gives alone and without guesses. A session fails for no other reason
  * than memory, and no more of them than there were refusals. */
+#define _POSIX_C_SOURCE 200809L
 #include "golden/going_back.h"
+#include "golden/head_file.h"
 
 #include "backend/null/null.h"
 #include "backend/webgpu/webgpu.h"
 #include "checked_heap.h"
-#include "random_bits.h"
 #include "tensor/device.h"
+
+#include <unistd.h>
 
 enum {
     N_PROMPTS = 5,
@@ -23,10 +26,11 @@ enum {
     N_ACTS = 250
 };
 
-static const char *const models[] = {"llama",         "gemma3",         "gemma2",   "mistral",
-                                     "deepseek2-v3",  "mamba2",         "lfm2",     "qwen35",
-                                     "qwen3next",     "granite-hybrid", "gpt-oss",  "qwen3moe",
-                                     "phi3-longrope", "gpt2",           "falcon-h1"};
+/* With + the model gets a prediction head. */
+static const char *const models[] = {
+    "llama",         "gemma3", "gemma2",  "mistral",  "deepseek2-v3", "mamba2",
+    "lfm2",          "qwen35", "gpt-oss", "qwen3moe", "qwen3next",    "granite-hybrid",
+    "phi3-longrope", "gpt2",   "+llama",  "+qwen35",  "+gemma3",      "falcon-h1"};
 
 enum { N_SETUPS = 5 };      /* beside those of WebGPU */
 static uint64_t n_programs; /* in all; rounded up to the same number for each model and setup */
@@ -53,7 +57,8 @@ typedef struct scene {
     checked_heap heap;
     wick_device *device;
     wick_model *model;
-    bool drafts; /* it can go back, and makes guesses for itself: without the bias, often wrong */
+    bool drafts;   /* it can go back, and makes guesses for itself: without the bias, often wrong */
+    bool has_head; /* which makes them in its place */
     text texts[N_PROMPTS];
     actor actors[N_ACTORS];
     uint32_t faults;    /* of the program: REFUSALS, LOSSES */
@@ -136,7 +141,7 @@ static void make_text(scene *s, text *t, uint32_t most, uint32_t n_vocab) {
 static void make_texts(scene *s) {
     wick_model_info info;
     wick_model_get_info(s->model, &info);
-    s->drafts = can_draft(s);
+    s->drafts = !s->has_head && can_draft(s);
     for (uint32_t i = 0; i < N_PROMPTS; i++)
         make_text(s, &s->texts[i], i % 2 ? MOST_PROMPT : 8, info.n_vocab);
 }
@@ -144,6 +149,9 @@ static void make_texts(scene *s) {
 /* --- What sessions do --- */
 
 static wick_session_desc any_desc(const scene *s) {
+    static const wick_speculate kinds[] = {WICK_SPECULATE_AUTO, WICK_SPECULATE_HEADS,
+                                           WICK_SPECULATE_HEADS, WICK_SPECULATE_NONE};
+    if (s->has_head) return session_desc(s, kinds[below(WK_COUNT(kinds))]);
     return session_desc(
         s, (wick_speculate)below(s->drafts ? WICK_SPECULATE_DRAFT + 1 : WICK_SPECULATE_DRAFT));
 }
@@ -277,11 +285,12 @@ static void run_program(scene *s) {
 
 /* --- Models and devices --- */
 
-static void check_model(const char *path, wick_device_desc desc, uint64_t cache_limit) {
+static void check_model(const char *path, bool has_head, wick_device_desc desc,
+                        uint64_t cache_limit) {
     static scene s;
     wick_error error = {0};
-    const wick_model_desc model_desc = {.cache_limit = cache_limit};
-    s = (scene){.n_told = 0};
+    const wick_model_desc model_desc = {.cache_limit = cache_limit, .prediction_head = has_head};
+    s = (scene){.has_head = has_head};
     checked_heap_init(&s.heap, UINT64_MAX);
     desc.allocator = s.heap.heap.hook;
     if (wick_device_open(&desc, &s.device, &error) != WICK_OK ||
@@ -308,10 +317,14 @@ static void check_model(const char *path, wick_device_desc desc, uint64_t cache_
 
 static void check_models(wick_device_desc desc, uint64_t cache_limit) {
     for (size_t m = 0; m < WK_COUNT(models); m++) {
-        char path[1024];
-        make_path(models[m], path, sizeof path);
+        char path[1024], with_head[64];
+        const bool has_head = models[m][0] == '+';
         model_name = models[m];
-        check_model(path, desc, cache_limit);
+        make_path(models[m] + has_head, path, sizeof path);
+        snprintf(with_head, sizeof with_head, "/tmp/wick_sessions_%ld.gguf", (long)getpid());
+        if (has_head) write_random_head(path, with_head);
+        check_model(has_head ? with_head : path, has_head, desc, cache_limit);
+        (void)unlink(with_head);
     }
     model_name = NULL;
 }

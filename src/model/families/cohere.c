@@ -37,7 +37,6 @@ static wick_status describe_cohere2moe(const wk_metadata *meta, wk_hparams *hpar
         hparams->norm = WK_NORM_RMS;
         WK_TRY(wk_hparams_read(meta, hparams));
     }
-    WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
     WK_TRY(describe_command_r(meta, hparams, layers));
     const wk_window_rule windows = {.period = 4, .is_first_global = true, .is_needed = true};
     WK_TRY(wk_family_read_windows(meta, hparams, layers, windows));

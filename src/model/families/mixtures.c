@@ -48,7 +48,6 @@ static wick_status describe_olmoe(const wk_metadata *meta, wk_hparams *hparams,
 static wick_status describe_ling2(const wk_metadata *meta, wk_hparams *hparams,
                                   wk_layer_spec *layers) {
     const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID};
-    WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
     return describe_like_qwen3(meta, hparams, &experts, layers);
 }
 
@@ -71,7 +70,6 @@ static wick_status describe_hunyuan(const wk_metadata *meta, wk_hparams *hparams
 static wick_status describe_glm(const wk_metadata *meta, wk_hparams *hparams,
                                 wk_layer_spec *layers) {
     const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID};
-    WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
     WK_TRY(describe_like_qwen3(meta, hparams, &experts, layers));
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         layers[i].norms[WK_CHANNELS_INPUT] = WK_POST_ATTENTION_NORM;
@@ -126,7 +124,6 @@ static wick_status describe_mimo2(const wk_metadata *meta, wk_hparams *hparams,
                                   wk_layer_spec *layers) {
     const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID, .is_normalized = true};
     bool has_sinks[2] = {false, false}; /* without a window, with one */
-    WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     WK_TRY(wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.is_needed = true}));
     WK_TRY(wk_family_add_window_rope(meta, hparams, layers, 10000.0));

@@ -28,7 +28,6 @@ static wick_status describe_moe(const wk_metadata *meta, wk_hparams *hparams,
                                 wk_layer_spec *layers) {
     const wk_experts_desc experts = {
         .gating = WK_GATING_SIGMOID, .activation = WK_ACTIVATION_RELU_SQUARED, .is_ungated = true};
-    WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
     WK_TRY(describe(meta, hparams, layers));
     WK_TRY(wk_family_read_experts(meta, hparams, &experts, layers));
     for (uint32_t i = 0; i < hparams->n_layers; i++)

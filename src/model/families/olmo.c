@@ -25,7 +25,6 @@ static wick_status describe_olmo2(const wk_metadata *meta, wk_hparams *hparams,
 
 static wick_status describe_exaone4(const wk_metadata *meta, wk_hparams *hparams,
                                     wk_layer_spec *layers) {
-    WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
     WK_TRY(describe(meta, hparams, layers, WK_QK_NORM_HEAD));
     wk_family_drop_far_ropes(hparams, layers);
     return WICK_OK;
@@ -34,7 +33,6 @@ static wick_status describe_exaone4(const wk_metadata *meta, wk_hparams *hparams
 static wick_status describe_exaone_moe(const wk_metadata *meta, wk_hparams *hparams,
                                        wk_layer_spec *layers) {
     const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID, .n_shared = 1};
-    WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     wk_family_norm_heads(hparams, layers);
     WK_TRY(wk_family_read_windows(meta, hparams, layers,

@@ -38,7 +38,6 @@ static wick_status check_gates(const wk_metadata *meta, const wk_hparams *hparam
 static wick_status describe_hybrid(const wk_metadata *meta, wk_hparams *hparams,
                                    wk_layer_spec *layers, bool is_tiled) {
     wk_recurrent_spec recurrent = {.is_tiled = is_tiled};
-    WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
     WK_TRY(wk_family_read_scan(meta, &recurrent));
     wk_family_default_layers(hparams, layers);
     WK_TRY(find_mixers(meta, hparams, layers));
