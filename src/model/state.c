@@ -40,10 +40,13 @@ static wick_tensor *make_key_cache(wick_device *device, wick_dtype dtype, const 
     return keys;
 }
 
+static bool has_window_blocks(const wk_layer_spec *spec, const wk_cache_desc *desc) {
+    return desc->n_window_blocks > 0 && wk_layer_forgets(spec);
+}
+
 /* Blocks of a layer's keys and values. */
 static uint32_t count_blocks(const wk_layer_spec *spec, const wk_cache_desc *desc) {
-    const bool has_own = desc->n_window_blocks > 0 && wk_layer_forgets(spec);
-    return has_own ? desc->n_window_blocks : desc->n_blocks;
+    return has_window_blocks(spec, desc) ? desc->n_window_blocks : desc->n_blocks;
 }
 
 /* On failure the device holds the sentence. */
@@ -166,9 +169,23 @@ static bool has_room(const wk_model *model, uint32_t layer, const wk_layer_cache
     return cache->inputs == NULL || cache->inputs->view.extent[0] >= desc->n_slots;
 }
 
-static bool grow_layer(const wk_model *model, uint32_t layer, const wk_cache_desc *desc,
+/* After a call that failed, a layer may have more blocks than desc, which asks for more slots. */
+static wk_cache_desc no_less(const wk_layer_spec *spec, const wk_layer_cache *cache,
+                             const wk_cache_desc *desc) {
+    wk_cache_desc room = *desc;
+    if (cache->k != NULL && cache->k->view.extent[0] > count_blocks(spec, desc))
+        *(has_window_blocks(spec, desc) ? &room.n_window_blocks : &room.n_blocks) =
+            (uint32_t)cache->k->view.extent[0];
+    if (cache->inputs != NULL && cache->inputs->view.extent[0] > desc->n_slots)
+        room.n_slots = (uint32_t)cache->inputs->view.extent[0];
+    return room;
+}
+
+static bool grow_layer(const wk_model *model, uint32_t layer, const wk_cache_desc *wanted,
                        wk_layer_cache *cache) {
-    if (has_room(model, layer, cache, desc)) return true;
+    if (has_room(model, layer, cache, wanted)) return true;
+    const wk_cache_desc room = no_less(&model->layers[layer].spec, cache, wanted);
+    const wk_cache_desc *const desc = &room;
     wick_tensor *const any = cache->k != NULL ? cache->k : cache->inputs;
     wk_layer_cache larger = {.k = NULL};
     const wick_scope scope = wick_scope_begin(any->device);
