@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Words of the tables below are the enumerations' values. */
 _Static_assert(WICK_MATH_EXACT == 0 && WICK_MATH_FAST == 1, "words of --math");
@@ -262,7 +263,10 @@ static int load(wick_device *device, wick_source source, const wick_model_desc *
         const cli_memory_hint hint = cli_find_memory_hint(device, path, desc);
         return cli_report_file(&error, path, hint.text);
     }
-    return status == WICK_OK ? CLI_OK : cli_report_file(&error, path, vocabulary_hint(path));
+    if (status == WICK_OK) return CLI_OK;
+    const bool is_of_head = desc->prediction_head && strstr(error.message, "prediction head");
+    return cli_report_file(
+        &error, path, is_of_head ? "it runs without --speculate heads" : vocabulary_hint(path));
 }
 
 wick_model_desc cli_engine_model_desc(const cli_engine_options *options,

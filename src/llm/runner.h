@@ -27,7 +27,6 @@ typedef struct wk_waiting {
                           * the token before them, and after each of them */
     bool no_reuse;       /* of what other texts have in the cache, nor by others of this one */
     bool is_short;       /* the WK_SHORTLIST best logits are enough, all others may be -infinity */
-    bool is_busy;        /* n is 0 for now: it goes on soon */
     /* [n, n_embd] where the states after the tokens go, which a prediction head reads; valid until
      * the result is taken or the part is dropped. NULL: they are not wanted. */
     float *states;
@@ -116,7 +115,7 @@ const wk_choice *wk_sequence_choice(const wk_sequence *sequence);
 /* What it was opened with. */
 wk_runner_desc wk_sequence_desc(const wk_sequence *sequence);
 /* to, which is new and of the same desc, has what from has in the cache: full blocks are shared. As
- * much as there is memory for. Nothing of from may be running. */
+ * much as there is memory for; nothing while what was dropped of from is still running. */
 void wk_sequence_share(wk_sequence *to, wk_sequence *from);
 /* Whether it was lost with a device. */
 bool wk_sequence_is_stale(const wk_sequence *sequence);

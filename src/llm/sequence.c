@@ -105,8 +105,7 @@ static wk_sequence *find_victim(const wk_sequence *s) {
     for (wk_sequence *other = s->runner->sequences; other; other = other->next) {
         if (other == s || other->is_held || is_in_batch(other)) continue;
         if (other->share[WK_POOL_BLOCKS].n == 0) continue;
-        const wk_waiting wants = other->waiting(other->session);
-        const bool is_idle = other->has_result || (wants.n == 0 && !wants.is_busy);
+        const bool is_idle = other->has_result || other->waiting(other->session).n == 0;
         if (is_idle && (!idle || other->served < idle->served)) idle = other;
         if (!is_idle && other->number > s->number &&
             (!youngest || other->number > youngest->number))
@@ -381,8 +380,11 @@ static wick_status share_blocks(wk_sequence *to, const wk_sequence *from) {
 void wk_sequence_share(wk_sequence *to, wk_sequence *from) {
     wk_runner *const runner = to->runner;
     const bool was_held = from->is_held;
-    assert(runner == from->runner && from->n_running == 0 && to->share[WK_POOL_BLOCKS].n == 0);
-    if (from->n_cached == 0 || runner->desc.is_whole || wk_runner_is_stale(runner)) return;
+    assert(runner == from->runner && to->share[WK_POOL_BLOCKS].n == 0);
+    assert(from->n_running == 0 || from->is_dropped);
+    if (from->n_cached == 0 || from->n_running > 0 || runner->desc.is_whole ||
+        wk_runner_is_stale(runner))
+        return;
     wick_error failure = {.status = WICK_OK}; /* then it computes its tokens again */
     const wk_model_errors before = wk_model_borrow(runner->model, &failure);
     from->is_held = true; /* what is copied stays while room is made for the copies */

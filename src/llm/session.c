@@ -249,7 +249,7 @@ wk_waiting wk_session_waiting(void *session) {
     const uint32_t n_ahead = is_replay ? 0 : s->n_ahead;
     if (s->failed != WICK_OK || s->ended != WICK_END_NONE || s->n_rows > 0 || s->has_logits ||
         wk_session_is_guessing(s) || is_at_limit(s) || end == n_cached)
-        return (wk_waiting){.n = 0, .is_busy = wk_session_is_guessing(s)};
+        return (wk_waiting){.n = 0};
     return (wk_waiting){.ids = s->tokens + n_cached,
                         .rows = wk_session_given_from(s, n_cached),
                         .n = end - n_cached + n_ahead,

@@ -218,6 +218,10 @@ def test_empty_prompt():
     equal(succeeds("run", MODEL, "--tokens", 1, "-n", 20, "--temp", 0), out)
     equal(succeeds("run", MODEL, "-n", 20, "--temp", 0), out)
     fails(1, "--tokens is empty", arguments=["run", MODEL, "--tokens", ""])
+    fails(1, "no prediction heads; it runs without --speculate heads",
+          arguments=["run", MODEL, "-p", "x", "--speculate", "heads"])
+    fails(2, "--speculate heads is for a single model",
+          arguments=["serve", "--models", ".", "--speculate", "heads"])
 
 
 def test_zero_byte_in_prompt():

@@ -31,7 +31,7 @@ static int tear_down(void **state) {
 }
 
 static wick_model *open_with(const char *path, bool has_head, wick_device **device) {
-    wick_model *model;
+    wick_model *model = NULL;
     wick_error error = {0};
     const wick_device_desc of_device = device_desc();
     const wick_model_desc desc = {.prediction_head = has_head};
