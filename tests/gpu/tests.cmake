@@ -114,6 +114,10 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     set_tests_properties(webgpu_smollm2 webgpu_smollm2_fast PROPERTIES TIMEOUT 900)
 endif()
 
+# By another compiler of WGSL than the two libraries'.
+wick_test(webgpu_translation LABELS gpu all COMMAND sh tests/gpu/on_webgpu.sh wgpu lavapipe
+    tests/gpu/translation.py PROGRAMS wick)
+
 # What people with GPUs run.
 wick_test(gpu_report LABELS gpu all COMMAND sh tests/gpu/on_webgpu.sh dawn lavapipe
     tests/gpu/gpu_report.py PROGRAMS wick gpu_bench)

@@ -32,9 +32,10 @@ enum {
 
 static bool accepts(const wk_op *op) {
     const wk_view *const bias = wk_src(op, 2);
-    return wk_webgpu_is_float(wk_dst(op, 0)->dtype) && wk_webgpu_is_float(wk_src(op, 0)->dtype) &&
-           (!bias->buf || wk_webgpu_is_float(bias->dtype)) && wk_weight_has_bytes(wk_src(op, 1)) &&
-           wk_src(op, 0)->extent[wk_src(op, 0)->rank - 1] <= MOST_BLOCKS * WK_QK_SMALL;
+    const int64_t k = wk_src(op, 0)->extent[wk_src(op, 0)->rank - 1];
+    return k > 0 && k <= MOST_BLOCKS * WK_QK_SMALL && wk_webgpu_is_float(wk_dst(op, 0)->dtype) &&
+           wk_webgpu_is_float(wk_src(op, 0)->dtype) &&
+           (!bias->buf || wk_webgpu_is_float(bias->dtype)) && wk_weight_has_bytes(wk_src(op, 1));
 }
 
 static bool is_few(const wk_op *op) { return wk_linear_columns(op) <= FEW; }

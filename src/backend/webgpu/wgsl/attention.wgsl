@@ -220,16 +220,22 @@ fn store_sums(t: Tile, stride: u32) {
     }
 }
 
+fn own_lane(t: Tile) -> vec4<bool> { return vec4<u32>(0u, 1u, 2u, 3u) == vec4<u32>(t.lane); }
+
 fn store_parts(t: Tile, is_mine: vec4<bool>, span: u32) {
     if (t.lane < 4u) {
         let query = (t.batch * params.n_groups + t.group) * params.n_rows * params.heads + t.begin
             + t.quad * 4u + t.lane;
         let at = params.first.x + (query * params.n_spans + span) * (params.e + 2u);
-        if (is_mine[t.lane]) {
-            store_y(at, largest[t.lane]);
-            store_y(at + 1u, total[t.lane]);
+        let is_own = any(is_mine & own_lane(t));
+        if (is_own) {
+            let low = select(vec4<f32>(largest.xy, total.xy), vec4<f32>(largest.zw, total.zw),
+                             t.lane > 1u);
+            let both = select(low.xz, low.yw, t.lane % 2u == 1u);
+            store_y(at, both.x);
+            store_y(at + 1u, both.y);
         }
-        targets[t.quad * 4u + t.lane] = select(NONE, at + 2u, is_mine[t.lane]);
+        targets[t.quad * 4u + t.lane] = select(NONE, at + 2u, is_own);
     }
     store_sums(t, 1u);
 }
@@ -247,8 +253,8 @@ fn store_results(t: Tile, is_mine: vec4<bool>, sequence: u32) {
         let head = t.group * params.heads + query % params.heads;
         let at = params.first.x
             + dot(vec3<u32>(t.batch, head, query / params.heads), params.y.xyz);
-        let is_wanted = is_mine & !failed;
-        targets[t.quad * 4u + t.lane] = select(NONE, at, is_wanted[t.lane]);
+        let is_wanted = any(is_mine & !failed & own_lane(t));
+        targets[t.quad * 4u + t.lane] = select(NONE, at, is_wanted);
     }
     store_sums(t, params.y.w);
 }

@@ -14,7 +14,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let block = first / 32u;
     let scale = weight_scale(panel, quad, block, first % 32u / 16u);
     var w = weight_part(panel, quad, block, first % 32u / 8u, scale);
-    for (var e = 0u; e < min(8u, params.k - first); e++) {
-        store_y(params.y + row * params.y_row + (first + e) * params.y_element, w[e][id % 4u]);
+    for (var e = 0u; e < 8u; e++) {
+        if (first + e >= params.k) { return; }
+        let two = select(w[e].xy, w[e].zw, id % 4u > 1u);
+        store_y(params.y + row * params.y_row + (first + e) * params.y_element,
+                select(two.x, two.y, id % 2u == 1u));
     }
 }

@@ -37,7 +37,7 @@ fn signed_bytes(word: u32) -> vec4<f32> {
 }
 
 // A column of bytes.
-fn row_bytes(at: u32, quad: u32) -> vec4<u32> { return bytes(load_weight(at)[quad]); }
+fn row_bytes(at: u32, quad: u32) -> vec4<u32> { return bytes(word_of_weight(4u * at + quad)); }
 
 // A column of 16-bit floats.
 fn head(at: u32, quad: u32) -> vec4<f32> {
@@ -75,8 +75,8 @@ fn centred_scale(panel: u32, quad: u32, block: u32, half: u32) -> Scale {
     switch SCALE {
         case 2: { offset = head(heads + 2u, quad); }
         case 3: { step = head(heads + 2u * half, quad); }
-        case 4: { step = d * signed_bytes(load_weight(scales)[quad]); }
-        case 5: { step = d * signed_bytes(load_weight(scales + half)[quad]); }
+        case 4: { step = d * signed_bytes(word_of_weight(4u * scales + quad)); }
+        case 5: { step = d * signed_bytes(word_of_weight(4u * (scales + half) + quad)); }
         case 6: {
             step = d * vec4<f32>(row_bytes(scales, quad));
             offset = -(head(heads + 2u, quad) * vec4<f32>(row_bytes(scales + 1u, quad)));
@@ -192,8 +192,8 @@ fn part_words(quants: u32, quad: u32, part: u32) -> array<vec4<u32>, 2> {
 // The four elements of each row that are negative, of a group.
 fn sign_bits(quants: u32, quad: u32, group: u32) -> vec4<u32> {
     if (HAS_SIGNS == 0) { return vec4<u32>(); }
-    let vector = load_weight(quants + u32(ENTRIES + UPPER_BYTES) + group / 2u);
-    let four = vector[group % 2u * 2u + quad / 2u] >> (16u * (quad % 2u));
+    let first = 4u * (quants + u32(ENTRIES + UPPER_BYTES)) + 2u * group;
+    let four = word_of_weight(first + quad / 2u) >> (16u * (quad % 2u));
     return vec4<u32>(four) >> vec4<u32>(0u, 4u, 8u, 12u);
 }
 

@@ -19,7 +19,10 @@ fn numbers_from(number: vec2<u32>, state: u32) -> vec4<V_y> {
     let at = number.x & 3u;
     let first = numbers(block, state);
     if (at == 0u) { return first; }
-    if (LANES == 1) { return vec4<V_y>(first[at]); }
+    if (LANES == 1) {
+        let two = select(first.xy, first.zw, at > 1u);
+        return vec4<V_y>(select(two.x, two.y, at % 2u == 1u));
+    }
     let low = block.x + 1u;
     let next = numbers(vec2<u32>(low, block.y + select(0u, 1u, low == 0u)), state);
     if (at == 1u) { return vec4<V_y>(first.yzw, next.x); }
