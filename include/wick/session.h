@@ -101,7 +101,8 @@ typedef enum wick_speculate {
                            * whether it pays or not */
     WICK_SPECULATE_DRAFT, /* by the draft model alone, whether it pays or not */
     WICK_SPECULATE_HEADS, /* by the model's prediction head alone (wick_model_desc.prediction_head):
-                           * at least one token, more where they are measured to pay */
+                           * one token, once it was measured what a batch takes, and more where they
+                           * are measured to pay */
 } wick_speculate;
 
 typedef struct wick_session_desc {
