@@ -54,7 +54,7 @@ typedef struct wick_model_desc {
     bool low_memory;
     /* Loads the file's prediction head, too (nextn_predict_layers; DeepSeek-AI, 2024): a layer that
      * guesses the token after the next one, see wick_speculate. WICK_ERR_UNSUPPORTED: the file has
-     * none; WICK_ERR_FORMAT: it names one, but lacks its tensors. */
+     * none, or one of a kind that is not supported; WICK_ERR_FORMAT: it lacks tensors of it. */
     bool prediction_head;
 } wick_model_desc;
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Every kernel as the compilers of real GPUs read it (TAP): naga translates its WGSL to SPIR-V,
-MSL and HLSL, and the SPIR-V has no local array whose index a compiler that unrolls loops does not
-know, because most GPUs keep such an array in memory. The programs are those that random operations
-need, chosen as for a GPU.
+MSL and HLSL, and the SPIR-V has no index of a local array or vector that depends on data, because
+most GPUs keep such an array in memory. Not seen: counters of loops whose bound is not constant,
+variables that get several constants, and arrays that are passed by pointer. The programs are those
+that random operations need, chosen as for a GPU.
 
 usage: translation.py --backend webgpu --webgpu-lib PATH [--print]"""
 
@@ -56,8 +57,7 @@ class Module:
         return operation == VARIABLE and operands[0] in (FUNCTION, PRIVATE)
 
     def is_known(self, value, above=()):
-        """It follows from constants and from counters that begin and go on with constants, so that
-        compilers that unroll loops know it."""
+        """It follows from constants and from variables that begin and go on with constants."""
         operation, operands = self.made.get(value, (0, ()))
         if operation in CONSTANTS or value in above:
             return True
@@ -117,7 +117,7 @@ def main():
         for i, (kernel, check) in enumerate(zip(kernels, checks), 1):
             try:
                 n, length = check.result()
-                assert n == 0, f"{n} indices that no compiler knows"
+                assert n == 0, f"{n} indices that depend on data"
                 if "--print" in sys.argv:
                     print(f"# {kernel}: {n} computed indices, {length} instructions")
                 print(f"ok {i} - {kernel}")
