@@ -37,11 +37,15 @@ wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc 
 
 static uint64_t predict_cache(const wk_model *model, uint32_t stage,
                               const wk_runner_desc *session) {
-    const wk_cache_desc cache = wk_cache_describe(wk_model_hparams(model), session);
-    const bool has_head = wk_model_has_head(model) && !session->is_whole &&
-                          stage + 1 == wk_model_placement(model)->n_stages;
-    return wk_state_bytes(model, stage, &cache) +
-           (has_head ? wk_state_bytes(model, WK_HEAD_STAGE, &cache) : 0);
+    const wk_hparams *const hparams = wk_model_hparams(model);
+    const wk_cache_desc cache = wk_cache_describe(hparams, session);
+    const uint64_t bytes = wk_state_bytes(model, stage, &cache);
+    const bool is_last = stage + 1 == wk_model_placement(model)->n_stages;
+    if (!is_last || !wk_model_has_head(model) || session->is_whole) return bytes;
+    wk_runner_desc head = *session;
+    head.is_head = true;
+    const wk_cache_desc of_head = wk_cache_describe(hparams, &head);
+    return bytes + wk_state_bytes(model, WK_HEAD_STAGE, &of_head);
 }
 
 static uint64_t predict_whole_cache(const wk_model *model, const wk_runner_desc *session) {
@@ -170,9 +174,8 @@ wick_status wk_check_room(const wick_model *model, uint32_t stage, bool is_mappe
     if (needed > info.memory_available)
         return wk_fail_memory_of(err, needed, info.memory_available, "the weights");
     if (session == NULL) return WICK_OK;
-    const wk_cache_desc cache = wk_cache_describe(wk_model_hparams(model->model), session);
     needed +=
-        wk_state_bytes(model->model, stage, &cache) + predict_activations(model->model, session);
+        predict_cache(model->model, stage, session) + predict_activations(model->model, session);
     if (needed <= info.memory_available) return WICK_OK;
     char what[80];
     snprintf(what, sizeof what, "the weights and a context of %" PRIu32 " tokens",

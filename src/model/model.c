@@ -158,6 +158,8 @@ wick_status wk_model_use_head(wk_model *model, wick_error *err) {
         return wk_fail(err, WICK_ERR_UNSUPPORTED, "the file has no prediction heads");
     WK_TRY(describe_head(model, err));
     model->has_head = true;
+    const wk_placement placement = model->placement;
+    wk_model_place(model, &placement); /* with the head's stage */
     return wk_model_check_weights(model, err);
 }
 

@@ -110,11 +110,11 @@ static inline void write_file(head_file *f, const char *path) {
     if (wick_file_write_finish(writer, true, &error) != WICK_OK) fail_msg("%s", error.message);
 }
 
-static inline uint32_t count_file_layers(const head_file *f) {
-    for (size_t i = 0; i < wick_file_value_count(f->from); i++)
-        if (is_key(wick_file_value(f->from, i), ".block_count"))
-            return (uint32_t)wick_file_value(f->from, i)->u;
-    fail_msg("the model has no layers");
+/* Of the first key that ends so. */
+static inline uint32_t file_number(const wick_file *file, const char *end) {
+    for (size_t i = 0; i < wick_file_value_count(file); i++)
+        if (is_key(wick_file_value(file, i), end)) return (uint32_t)wick_file_value(file, i)->u;
+    fail_msg("the file has no key that ends with '%s'", end);
     return 0;
 }
 
@@ -136,17 +136,17 @@ static inline uint32_t find_attention(const head_file *f) {
  * are the model's. */
 typedef enum head_form { HEAD_PLAIN, HEAD_LIKE_LING, HEAD_WITH_TABLES } head_form;
 
-static inline const wick_file_tensor *find_file_tensor(const head_file *f, const char *name) {
-    for (size_t i = 0; i < wick_file_tensor_count(f->from); i++)
-        if (strcmp(wick_file_get_tensor(f->from, i)->name.text, name) == 0)
-            return wick_file_get_tensor(f->from, i);
+static inline const wick_file_tensor *find_file_tensor(const wick_file *file, const char *name) {
+    for (size_t i = 0; i < wick_file_tensor_count(file); i++)
+        if (strcmp(wick_file_get_tensor(file, i)->name.text, name) == 0)
+            return wick_file_get_tensor(file, i);
     return NULL;
 }
 
 static inline void add_head_tables(head_file *f, uint32_t layer) {
     char name[64];
-    const wick_file_tensor *const table = find_file_tensor(f, "token_embd.weight");
-    const wick_file_tensor *const output = find_file_tensor(f, "output.weight");
+    const wick_file_tensor *const table = find_file_tensor(f->from, "token_embd.weight");
+    const wick_file_tensor *const output = find_file_tensor(f->from, "output.weight");
     snprintf(name, sizeof name, "blk.%u.nextn.embed_tokens.weight", layer);
     add_file_tensor(f, name, table, NULL);
     snprintf(name, sizeof name, "blk.%u.nextn.shared_head_head.weight", layer);
@@ -161,7 +161,7 @@ static inline void write_model_with_head(const char *from, const char *to,
     static char key[96];
     f = (head_file){.n_values = 0};
     assert_int_equal(wick_file_open(from, &f.from, NULL), WICK_OK);
-    const uint32_t n_layers = count_file_layers(&f);
+    const uint32_t n_layers = file_number(f.from, ".block_count");
     size_t n_lists = 0;
     for (size_t i = 0; i < wick_file_value_count(f.from); i++) {
         wick_value value = *wick_file_value(f.from, i);
@@ -205,11 +205,8 @@ static inline void write_model_with_head(const char *from, const char *to,
 
 static inline uint32_t width_of(const char *path) {
     wick_file *file;
-    uint32_t n_embd = 0;
     assert_int_equal(wick_file_open(path, &file, NULL), WICK_OK);
-    for (size_t i = 0; i < wick_file_value_count(file); i++)
-        if (is_key(wick_file_value(file, i), ".embedding_length"))
-            n_embd = (uint32_t)wick_file_value(file, i)->u;
+    const uint32_t n_embd = file_number(file, ".embedding_length");
     wick_file_close(file);
     return n_embd;
 }

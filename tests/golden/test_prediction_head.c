@@ -86,14 +86,10 @@ static void make_row(const head_numbers *h, const float *embedding, const float 
 static void read_table(const char *path, uint32_t n_vocab, uint32_t n_embd, float *out) {
     wick_file *file;
     assert_int_equal(wick_file_open(path, &file, NULL), WICK_OK);
-    for (size_t i = 0; i < wick_file_tensor_count(file); i++) {
-        const wick_file_tensor *const tensor = wick_file_get_tensor(file, i);
-        if (strcmp(tensor->name.text, "token_embd.weight") != 0) continue;
-        assert_int_equal(tensor->dtype, WICK_F32);
-        assert_int_equal(
-            wick_file_read(file, tensor->offset, out, (size_t)n_vocab * n_embd * sizeof *out, NULL),
-            WICK_OK);
-    }
+    const wick_file_tensor *const table = find_file_tensor(file, "token_embd.weight");
+    const size_t size = (size_t)n_vocab * n_embd * sizeof *out;
+    assert_int_equal(table->dtype, WICK_F32);
+    assert_int_equal(wick_file_read(file, table->offset, out, size, NULL), WICK_OK);
     wick_file_close(file);
 }
 
@@ -275,6 +271,47 @@ static void test_texts(void **state) {
     }
 }
 
+/* --- Memory --- */
+
+/* The least limit that the model with a session of this context fits in. */
+static uint64_t find_limit(const char *path, bool has_head, uint32_t context_length) {
+    const wick_session_desc sessions = {
+        .context_length = context_length, .chunk_length = 16, .cache = WICK_CACHE_F32};
+    const wick_device_desc of_device = {.backend = WICK_BACKEND_CPU};
+    wick_device *device;
+    assert_int_equal(wick_device_open(&of_device, &device, NULL), WICK_OK);
+    uint64_t too_small = 0, enough = UINT64_C(1) << 30;
+    while (enough - too_small > 1) {
+        const uint64_t limit = too_small + (enough - too_small) / 2;
+        const wick_model_desc desc = {
+            .sessions = &sessions, .memory_limit = limit, .prediction_head = has_head};
+        wick_model *model = NULL;
+        const wick_status status = wick_model_open(device, path, &desc, &model, NULL);
+        wick_model_close(model);
+        *(status == WICK_OK ? &enough : &too_small) = limit;
+    }
+    wick_device_close(device);
+    return enough;
+}
+
+/* What a model needs counts the head's cache, which has no window. */
+static void test_memory(void **state) {
+    (void)state;
+    char path[1024];
+    wick_file *file;
+    make_path("gemma3", path, sizeof path);
+    write_random_head(path, with_head);
+    assert_int_equal(wick_file_open(path, &file, NULL), WICK_OK);
+    const uint64_t row = file_number(file, ".attention.head_count_kv") *
+                         (file_number(file, ".attention.key_length") +
+                          file_number(file, ".attention.value_length")) *
+                         sizeof(float);
+    wick_file_close(file);
+    const uint64_t plain = find_limit(with_head, false, 512) - find_limit(with_head, false, 64);
+    const uint64_t more = find_limit(with_head, true, 512) - find_limit(with_head, true, 64);
+    assert_int_equal(more - plain, (512 - 64) * row);
+}
+
 /* --- Refusals --- */
 
 static void expect_refused(const char *path, wick_status status, const char *sentence) {
@@ -329,6 +366,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_guesses),
         cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_refusals),
     };
     chosen.strict = true; /* of WebGPU: no operation may fall back */
