@@ -114,6 +114,7 @@ wick_layer(wick_webgpu SOURCES backend/webgpu/*.c backend/webgpu/gpu/*.c
 wick_layer(wick_tensor SOURCES tensor/*.c USES wick_null wick_cpu wick_webgpu)
 wick_layer(wick_ops SOURCES ops/*.c USES wick_tensor wick_source)
 wick_layer(wick_model SOURCES model/*.c model/families/*.c USES wick_ops wick_format)
+# Pages have neither draft models nor prediction heads: what stands in their place is small.
 set(other_guesses "/none/")
 if(WICK_WASM)
     set(other_guesses "/llm/(draft|head)[.]c")

@@ -48,13 +48,12 @@ wick_status wk_draft_open(wick_session *session, const wick_session_desc *desc, 
                    failure.message);
 }
 
-bool wk_draft_begin(wick_session *session, uint32_t n) {
+void wk_draft_begin(wick_session *session, uint32_t n) {
     wick_session *const s = session;
     wick_session_cancel(s->draft); /* what it was asked for before */
-    if (wick_session_sync_tokens(s->draft, s->tokens, s->n_tokens) != WICK_OK) return false;
+    if (wick_session_sync_tokens(s->draft, s->tokens, s->n_tokens) != WICK_OK) return;
     s->n_wanted = n;
     s->draft_ns = wk_clock_ns();
-    return true;
 }
 
 void wk_draft_step(wick_session *session) {

@@ -75,14 +75,13 @@ void wk_head_close(wick_session *session) {
 wick_status wk_head_open(wick_session *session, const wick_session_desc *desc, wick_error *err) {
     wick_session *const s = session;
     wk_heap *const heap = s->model->heap;
-    const wick_speculate mode = s->guess.mode;
     const bool has_head = wk_model_has_head(s->model->model);
-    if (mode == WICK_SPECULATE_HEADS && !has_head)
+    const bool may_be_asked = s->guess.mode == WICK_SPECULATE_AUTO && has_head && !desc->draft;
+    if (s->guess.mode != WICK_SPECULATE_HEADS && !may_be_asked) return WICK_OK;
+    if (!has_head)
         return wk_fail(err, WICK_ERR_ARGUMENT,
                        "the model's prediction head is asked for guesses, but the model was opened "
                        "without it");
-    if (mode != WICK_SPECULATE_HEADS && (mode != WICK_SPECULATE_AUTO || !has_head || desc->draft))
-        return WICK_OK;
     wk_head *const h = wk_alloc_zeroed(heap, sizeof *h);
     if (!h) return wk_fail_memory(err, sizeof *h, "a prediction head");
     wk_runner_desc runner = wk_sequence_desc(s->sequence);

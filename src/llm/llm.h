@@ -56,7 +56,7 @@ struct wick_model {
     wick_tokenizer *tokenizer;
     wk_token_trie trie; /* grammar.c; made for the first grammar */
     wick_source source; /* close NULL: closed; stays open while it is needed, see load.c */
-    bool has_weights_in_place, no_map, no_warm_up, low_memory;
+    bool has_weights_in_place, no_map, no_warm_up, low_memory, prediction_head;
     uint64_t cache_budget;    /* cache_limit, or wk_cache_budget when loading began */
     uint64_t snapshot_budget; /* snapshot_limit, or its default */
     struct wick_lora *loras;

@@ -45,7 +45,6 @@ struct wick_model_loading {
     step step;
     uint64_t position; /* bytes of the source that are done */
 
-    bool has_head; /* wick_model_desc.prediction_head */
     bool has_sessions;
     wick_session_desc sessions; /* as the model's desc says; its pointers are not looked at */
     uint32_t n_rows;            /* of the batches whose kernels begin to compile next */
@@ -125,7 +124,7 @@ static wick_status make_order(wick_model_loading *l) {
 static wick_status step_model(wick_model_loading *l) {
     wick_model *const model = l->model;
     WK_TRY(wk_model_make(model->heap, model->gguf, &model->model, &l->error));
-    if (l->has_head) WK_TRY(wk_model_use_head(model->model, &l->error));
+    if (model->prediction_head) WK_TRY(wk_model_use_head(model->model, &l->error));
     wk_model_keep_in_place(model->model, model->low_memory);
     wk_info_fill(model);
     if (model->cache_budget == 0)
@@ -420,16 +419,14 @@ static wick_status start(wick_device *device, wick_source *source, const wick_mo
                           .no_map = desc != NULL && desc->no_map,
                           .no_warm_up = desc != NULL && desc->no_warm_up,
                           .low_memory = desc != NULL && desc->low_memory,
+                          .prediction_head = desc != NULL && desc->prediction_head,
                           .cache_budget = desc != NULL ? desc->cache_limit : 0,
                           .snapshot_budget = wk_snapshot_budget(desc)};
     *l = (wick_model_loading){
         .model = model, .placing = wk_placing_of(desc), .status = WICK_PENDING};
     l->has_sessions = desc != NULL && desc->sessions != NULL;
     if (l->has_sessions) l->sessions = *desc->sessions;
-    if (desc != NULL) {
-        l->memory_limit = desc->memory_limit;
-        l->has_head = desc->prediction_head;
-    }
+    if (desc != NULL) l->memory_limit = desc->memory_limit;
     wk_reader_init(&l->reader, heap, &model->source, !model->no_map);
     *loading = l;
     return WICK_OK;

@@ -1,5 +1,5 @@
-/* llm/runner.c: a runner's life, and batches through the stages. See runner.h; batch.c says what is
- * in a batch. */
+/* llm/runner.c: a runner's life, batches through the stages, and what comes of them. See runner.h;
+ * batch.c says what is in a batch. */
 #include "llm/runner_struct.h"
 
 #include "sys/clock.h"
@@ -187,6 +187,66 @@ bool wk_runner_is_loss(const wk_runner *runner, wick_status status) {
            (status < 0 && wk_device_check(runner->device) == WICK_ERR_DEVICE_LOST);
 }
 
+/* --- Rows of outputs --- */
+
+/* To memory of its own. False: there is none. */
+static bool keep_rows(wk_sequence *s) {
+    const wk_runner *const runner = s->runner;
+    const size_t row = wk_runner_row_length(runner) * sizeof(float);
+    if (s->n_rows > s->rows_capacity) {
+        float *const rows =
+            wk_realloc(wk_runner_heap(runner), s->rows, s->rows_capacity * row, s->n_rows * row);
+        if (!rows) return false;
+        s->rows = rows;
+        s->rows_capacity = s->n_rows;
+    }
+    memcpy(s->rows, runner->batch.logits + s->first_row * wk_runner_row_length(runner),
+           s->n_rows * row);
+    s->has_own_rows = true;
+    return true;
+}
+
+/* Before the memory of the last batch is used again: rows that may still be wanted become the
+ * sequences' own, or are lost. */
+static void keep_all_rows(wk_runner *runner) {
+    for (wk_sequence *s = runner->sequences; s; s = s->next)
+        if (s->n_rows > 0 && !s->has_own_rows && !keep_rows(s)) s->n_rows = 0;
+}
+
+void wk_sequence_keep_rows(wk_sequence *sequence) {
+    if (sequence->n_rows > 0 && !sequence->has_own_rows) (void)keep_rows(sequence);
+}
+
+const float *wk_sequence_row(const wk_sequence *sequence, uint32_t i) {
+    if (i >= sequence->n_rows) return NULL;
+    const float *const rows =
+        sequence->has_own_rows ? sequence->rows : sequence->runner->batch.logits;
+    const size_t row = sequence->has_own_rows ? i : sequence->first_row + i;
+    return rows + row * wk_runner_row_length(sequence->runner);
+}
+
+bool wk_sequence_is_short(const wk_sequence *sequence) { return sequence->is_short; }
+
+void wk_sequence_drop_rows(wk_sequence *sequence) {
+    sequence->n_rows = 0;
+    sequence->has_own_rows = false;
+}
+
+wick_status wk_sequence_set_logits(wk_sequence *sequence, const void *logits) {
+    const wk_runner *const runner = sequence->runner;
+    const size_t row = wk_runner_row_length(runner) * sizeof(float);
+    if (sequence->rows_capacity == 0) {
+        sequence->rows = wk_alloc(wk_runner_heap(runner), row);
+        if (!sequence->rows) return wk_fail_memory(wk_runner_err(runner), row, "logits");
+        sequence->rows_capacity = 1;
+    }
+    memcpy(sequence->rows, logits, row);
+    sequence->n_rows = 1;
+    sequence->has_own_rows = true;
+    sequence->is_short = false;
+    return WICK_OK;
+}
+
 /* --- Running --- */
 
 static wick_status start_stage(wk_runner *runner, uint32_t stage) {
@@ -238,7 +298,7 @@ static wick_status start_batch(wk_runner *runner) {
     runner->begun_ns = wk_clock_ns();
     WK_TRY(wk_batch_choose(runner));
     if (runner->n_parts == 0) return WICK_OK;
-    wk_runner_keep_rows(runner); /* not before: without memory they are lost */
+    keep_all_rows(runner); /* not before: without memory they are lost */
     return start_parts(runner);
 }
 

@@ -200,9 +200,6 @@ wick_status wk_runner_find(wick_model *model, const wk_runner_desc *desc, wk_run
 uint32_t wk_runner_take_block(wk_runner *runner);
 /* Nothing of any sequence is in the cache any more. */
 void wk_runner_forget(wk_runner *runner);
-/* Before the memory of the last batch is used again: rows that may still be wanted become the
- * sequences' own, or are lost. */
-void wk_runner_keep_rows(wk_runner *runner);
 
 /* --- sequence_prefix.c --- */
 

@@ -58,8 +58,8 @@ void wk_session_take_guess(wick_session *session, uint32_t id);
 /* draft.c: the session of a draft model that follows this one; none where it is not wanted. Its
  * refusals name the model. */
 wick_status wk_draft_open(wick_session *session, const wick_session_desc *desc, wick_error *err);
-/* It is to guess n tokens after the session's; false: it cannot. */
-bool wk_draft_begin(wick_session *session, uint32_t n);
+/* It is to guess n tokens after the session's, if it can. */
+void wk_draft_begin(wick_session *session, uint32_t n);
 void wk_draft_step(wick_session *session);
 
 /* head.c: the session's prediction head; none where it is not wanted. */

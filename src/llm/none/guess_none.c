@@ -8,10 +8,7 @@ wick_status wk_draft_open(wick_session *session, const wick_session_desc *desc, 
     return wk_fail(err, WICK_ERR_UNSUPPORTED, "pages have no draft models");
 }
 
-bool wk_draft_begin(wick_session *session, uint32_t n) {
-    (void)session, (void)n;
-    return false;
-}
+void wk_draft_begin(wick_session *session, uint32_t n) { (void)session, (void)n; }
 
 void wk_draft_step(wick_session *session) { (void)session; }
 
