@@ -24,7 +24,8 @@ _Static_assert(WICK_CACHE_AUTO == 0 && WICK_CACHE_F32 == 1 && WICK_CACHE_F16 == 
                    WICK_CACHE_Q8_0 == 3 && WICK_CACHE_Q4_0 == 4,
                "words of --cache");
 _Static_assert(WICK_SPECULATE_AUTO == 0 && WICK_SPECULATE_NONE == 1 && WICK_SPECULATE_NGRAM == 2 &&
-                   WICK_SPECULATE_DRAFT == 3 && WICK_SPECULATE_HEADS == 4,
+                   WICK_SPECULATE_DRAFT == 3 && WICK_SPECULATE_HEADS == 4 &&
+                   WICK_SPECULATE_AHEAD == 5,
                "words of --speculate");
 _Static_assert(WICK_ISA_AUTO == 0 && WICK_ISA_REF == 1 && WICK_ISA_AVX2 == 2 &&
                    WICK_ISA_AVX512 == 3 && WICK_ISA_NEON == 4 && WICK_ISA_DOTPROD == 5 &&
@@ -159,10 +160,11 @@ static const cli_option engine_options[] = {
 
 static const cli_option speculation_options[] = {
     {.name = "speculate",
-     .argument = "auto|none|ngram|draft|heads",
+     .argument = "auto|none|ngram|draft|heads|ahead",
      .help = "guess tokens and compute them together, which changes no text: ngram: "
              "guess what followed the last tokens earlier in the text; draft: use "
-             "--draft; auto: both, where they pay; heads: use the model's own prediction head",
+             "--draft; heads: use the model's own prediction head; ahead: let a GPU compute "
+             "on from its best token; auto: what there is, where it pays",
      .kind = &cli_word,
      .offset = offsetof(cli_engine_options, speculate)},
     {.name = "draft",

@@ -95,7 +95,7 @@ typedef enum wick_cache {
  * otherwise, nearly so: see docs/speculation.md. */
 typedef enum wick_speculate {
     WICK_SPECULATE_AUTO, /* by look-up, else by the draft model or the model's prediction head if
-                          * there is one, where they are measured to pay */
+                          * there is one, else by the device; where they are measured to pay */
     WICK_SPECULATE_NONE,
     WICK_SPECULATE_NGRAM, /* by look-up: what followed when the last tokens were in the text before;
                            * whether it pays or not */
@@ -103,6 +103,10 @@ typedef enum wick_speculate {
     WICK_SPECULATE_HEADS, /* by the model's prediction head alone (wick_model_desc.prediction_head):
                            * one token, once it was measured what a batch takes, and more where they
                            * are measured to pay */
+    WICK_SPECULATE_AHEAD, /* by the device, which computes up to seven tokens on from the one that
+                           * it finds best, before the sampler has chosen; whether it pays or not.
+                           * On GPUs, where a choice needs the 128 best logits at most (top_k, no
+                           * grammar) and no other session computes; else nothing is guessed */
 } wick_speculate;
 
 typedef struct wick_session_desc {

@@ -188,11 +188,15 @@ static uint32_t find_budget(const wk_runner *runner) {
     return runner->most_rows > 0 && runner->most_rows < most ? runner->most_rows : most;
 }
 
-static void ask(wk_sequence *s) {
-    s->wants = s->waiting(s->session);
-    if (!s->has_no_guesses) return;
+static void drop_guesses(wk_sequence *s) {
     s->wants.n -= s->wants.n_ahead;
     s->wants.n_ahead = 0;
+    s->wants.runs_ahead = false;
+}
+
+static void ask(wk_sequence *s) {
+    s->wants = s->waiting(s->session);
+    if (s->has_no_guesses) drop_guesses(s);
 }
 
 static void ask_all(const wk_runner *runner) {
@@ -200,6 +204,22 @@ static void ask_all(const wk_runner *runner) {
         const bool is_ready = !s->is_held && s->n_running == 0 && !s->has_result;
         s->wants = (wk_waiting){.n = 0};
         if (is_ready) ask(s);
+    }
+}
+
+bool wk_batch_may_run_ahead(const wk_runner *runner) {
+    return runner->n_stages == 1 && !runner->desc.is_head && !runner->desc.is_whole &&
+           wk_stage_takes_steps(runner->stages[0]);
+}
+
+/* Only a single token of a sequence that no other one waits with. */
+static void check_ahead(const wk_runner *runner) {
+    uint32_t n_waiting = 0;
+    for (const wk_sequence *s = runner->sequences; s; s = s->next) n_waiting += s->wants.n > 0;
+    for (wk_sequence *s = runner->sequences; s; s = s->next) {
+        const bool is_single = s->wants.n - s->wants.n_ahead == 1;
+        if (s->wants.runs_ahead && (n_waiting > 1 || !is_single || !wk_batch_may_run_ahead(runner)))
+            drop_guesses(s);
     }
 }
 
@@ -330,6 +350,7 @@ wick_status wk_batch_choose(wk_runner *runner) {
     filling f = {.budget = find_budget(runner)};
     runner->n_parts = 0;
     ask_all(runner);
+    check_ahead(runner);
     WK_TRY(add_parts(runner, true, &f));
     WK_TRY(add_parts(runner, false, &f));
     if (runner->n_parts == 0 && f.refused) refuse(runner, &f);
@@ -339,12 +360,15 @@ wick_status wk_batch_choose(wk_runner *runner) {
     return WICK_OK;
 }
 
+/* The only part of a batch of several steps. */
+static bool runs_ahead(const wk_part *part) { return part->waiting.runs_ahead && part->n > 1; }
+
 static wk_batch_size size_of(const wk_runner *runner) {
     uint32_t n_rows = 0, n_outputs = 0, n_keys = 0, context = 0, n_adapters = 0;
     for (uint32_t i = 0; i < runner->n_parts; i++) {
         const wk_part *const part = &runner->parts[i];
-        n_rows += part->n;
-        n_outputs += part->n_outputs;
+        n_rows += runs_ahead(part) ? 1 : part->n;
+        n_outputs += runs_ahead(part) ? 1 : part->n_outputs;
         if (part->sequence->choice.n > n_adapters) n_adapters = part->sequence->choice.n;
         if (part->first + part->n > n_keys) n_keys = part->first + part->n;
         if (part->sequence->context_length > context) context = part->sequence->context_length;
@@ -378,7 +402,7 @@ static wick_status find_rows(wk_runner *runner) {
     for (uint32_t i = 0; i < runner->n_parts; i++) {
         const wk_part *const part = &runner->parts[i];
         has_states = has_states || part->waiting.states;
-        for (uint32_t k = 0; k < part->n; k++)
+        for (uint32_t k = 0; k < part->n && !part->waiting.runs_ahead; k++)
             has_rows = has_rows || part->waiting.ids[k] == WICK_NO_TOKEN;
     }
     if (has_rows) WK_TRY(reserve_embeddings(runner, &runner->rows));
@@ -412,15 +436,20 @@ static uint32_t slot_of(const wk_sequence *s, uint32_t position, bool has_window
     return wk_sequence_block(s, position, has_window) * WK_BLOCK_SIZE + position % WK_BLOCK_SIZE;
 }
 
-/* Rows [at, at + part.n) of the batch. */
+/* Rows of a part, of which there is one in each of several steps. */
+static uint32_t rows_of(const wk_runner *runner, const wk_part *part) {
+    return runner->batch.n_steps > 1 ? 1 : part->n;
+}
+
+/* Rows [at, at + rows_of part) of the batch. */
 static void describe_rows(wk_runner *runner, uint32_t index, uint32_t at) {
     const wk_stage_batch *const batch = &runner->batch;
     const wk_batch_layout *const l = &batch->layout;
     const wk_part *const part = &runner->parts[index];
     uint32_t *const words = batch->words;
-    for (uint32_t i = 0; i < part->n; i++) {
-        const uint32_t row = at + i, position = part->first + i;
-        words[l->ids + row] = part->waiting.ids[i];
+    for (uint32_t i = 0; i < rows_of(runner, part); i++) {
+        const uint32_t row = at + i, position = part->first + batch->step + i;
+        words[l->ids + row] = part->waiting.ids[i]; /* of a later step any */
         words[l->positions + row] = position;
         words[l->sequences + row] = index;
         if (runner->desc.is_whole) continue;
@@ -466,7 +495,8 @@ static void describe_sequences(const wk_runner *runner) {
     for (uint32_t i = 0; i < l->n_sequences; i++) {
         const bool is_there = i < runner->n_parts;
         const wk_part *const part = &runner->parts[i];
-        words[l->lengths + i] = is_there ? part->first + part->n : 0;
+        words[l->lengths + i] =
+            is_there ? part->first + runner->batch.step + rows_of(runner, part) : 0;
         /* Of whole texts states that are made for the batch; no two the same. */
         words[l->states + i] = runner->desc.is_whole ? i
                                : is_there            ? wk_sequence_slot(part->sequence)
@@ -504,7 +534,7 @@ static void describe(wk_runner *runner) {
         part->row = row;
         describe_rows(runner, i, row);
         part->sequence->first_row = output;
-        for (uint32_t k = 0; k < part->n_outputs; k++)
+        for (uint32_t k = 0; k < part->n_outputs && output < l->n_outputs; k++)
             words[l->outputs + output++] = row + part->n - part->n_outputs + k;
         row += runner->desc.is_whole ? l->n_rows / l->n_sequences : part->n;
     }
@@ -520,12 +550,21 @@ static void describe(wk_runner *runner) {
 
 wick_status wk_batch_describe(wk_runner *runner) {
     const wk_batch_size size = size_of(runner);
+    runner->batch.n_steps = runs_ahead(&runner->parts[0]) ? runner->parts[0].n : 1;
+    runner->batch.step = 0;
     WK_TRY(reserve_rows(runner, size.n_rows));
     WK_TRY(find_rows(runner));
     wk_batch_lay_out(runner, size);
     WK_TRY(reserve_words(runner));
-    WK_TRY(reserve_logits(runner, size.n_outputs));
+    WK_TRY(reserve_logits(runner, size.n_outputs * runner->batch.n_steps));
     runner->batch.is_short = size.n_outputs == 1 && runner->parts[0].waiting.is_short;
     describe(runner);
     return WICK_OK;
+}
+
+bool wk_batch_next_step(wk_runner *runner) {
+    if (runner->batch.step + 1 == runner->batch.n_steps) return false;
+    runner->batch.step++;
+    describe(runner);
+    return true;
 }

@@ -160,7 +160,7 @@ bool wk_head_is_due(const wick_session *session) {
 }
 
 uint64_t wk_head_step_ns(const wick_session *session) {
-    return wk_sequence_costs(session->head->sequence)[0];
+    return wk_sequence_costs(session->head->sequence, false)[0];
 }
 
 void wk_head_begin(wick_session *session, uint32_t n) {

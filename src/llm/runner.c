@@ -251,7 +251,10 @@ wick_status wk_sequence_set_logits(wk_sequence *sequence, const void *logits) {
 
 static wick_status start_stage(wk_runner *runner, uint32_t stage) {
     runner->at = stage;
-    return wk_stage_start(runner->stages[stage], &runner->batch, &runner->has_begun);
+    do {
+        WK_TRY(wk_stage_start(runner->stages[stage], &runner->batch, &runner->has_begun));
+    } while (wk_batch_next_step(runner));
+    return WICK_OK;
 }
 
 /* Those of the batch go to the end of the runner's list. */
@@ -327,8 +330,13 @@ static void take_snapshot(wk_sequence *s, const wk_part *part, bool is_due) {
 /* status WICK_PENDING: it runs again. */
 static void end_part(wk_runner *runner, const wk_part *part, wick_status status) {
     wk_sequence *const s = part->sequence;
+    const bool has_run_ahead = runner->batch.n_steps > 1;
     wk_model_note_batch(runner->model, false);
     if (!s) return;
+    if (status == WICK_OK && has_run_ahead && !runner->batch.has_chosen) {
+        s->has_no_guesses = true; /* it runs again, token by token */
+        wk_sequence_drop(s);
+    }
     const bool is_dropped = s->is_dropped;
     s->n_running = 0;
     s->is_dropped = false;
@@ -349,8 +357,10 @@ static void end_part(wk_runner *runner, const wk_part *part, wick_status status)
     s->result = (wk_result){.first = part->first,
                             .end = s->n_cached,
                             .n_reused = s->n_reused,
+                            .ahead = has_run_ahead ? s->ahead : NULL,
                             .nanoseconds = wk_clock_ns() - runner->begun_ns};
     s->n_reused = 0;
+    if (has_run_ahead) memcpy(s->ahead, runner->batch.chosen, sizeof s->ahead);
     if (part->waiting.no_reuse)
         s->is_known = false;
     else
@@ -392,15 +402,13 @@ static void make_larger(wk_runner *runner) {
     if (runner->most_rows > WK_MAX_CHUNK) runner->most_rows = 0;
 }
 
-/* Of batches that decode. Falls at once and rises slowly, however late a batch was: much else may
- * delay it. The first one of its kind had to be recorded. */
-static void note_cost(wk_runner *runner) {
-    const wk_batch_layout *const l = &runner->batch.layout;
+/* Falls at once and rises slowly, however late a batch was: much else may delay it. The first one
+ * of its kind had to be recorded. */
+static void note_cost_of(uint64_t *costs, uint32_t n, uint64_t spent) {
     uint32_t class = 0;
-    while (UINT32_C(1) << class < l->n_rows) class ++;
-    if (class >= WK_COST_CLASSES || 2 * l->n_outputs < l->n_rows) return;
-    uint64_t *const cost = &runner->costs[class];
-    const uint64_t spent = wk_clock_ns() - runner->begun_ns;
+    while (UINT32_C(1) << class < n) class ++;
+    if (class >= WK_COST_CLASSES) return;
+    uint64_t *const cost = &costs[class];
     if (*cost == 0)
         *cost = WK_COST_SEEN;
     else if (*cost == WK_COST_SEEN || spent < *cost)
@@ -409,7 +417,23 @@ static void note_cost(wk_runner *runner) {
         *cost += (spent < 2 * *cost ? spent - *cost : *cost) / 16;
 }
 
-uint64_t *wk_sequence_costs(wk_sequence *sequence) { return sequence->runner->costs; }
+/* Of batches that decode. */
+static void note_cost(wk_runner *runner) {
+    const wk_batch_layout *const l = &runner->batch.layout;
+    const uint64_t spent = wk_clock_ns() - runner->begun_ns;
+    const uint32_t n_steps = runner->batch.n_steps;
+    if (2 * l->n_outputs >= l->n_rows && n_steps == 1)
+        note_cost_of(runner->costs[0], l->n_rows, spent);
+    if (l->n_rows == 1 && l->n_outputs == 1) note_cost_of(runner->costs[1], n_steps, spent);
+}
+
+uint64_t *wk_sequence_costs(wk_sequence *sequence, bool runs_ahead) {
+    return sequence->runner->costs[runs_ahead];
+}
+
+uint32_t wk_sequence_most_ahead(const wk_sequence *sequence) {
+    return wk_batch_may_run_ahead(sequence->runner) ? WK_MOST_STEPS - 1 : 0;
+}
 
 uint32_t wk_sequence_beside(const wk_sequence *sequence) { return sequence->n_beside; }
 
@@ -419,7 +443,9 @@ wk_batch_rows wk_sequence_batch_rows(const wk_sequence *sequence) {
     uint32_t first = 0;
     for (uint32_t i = 0; i < runner->n_parts; i++) {
         const wk_part *const part = &runner->parts[i];
-        if (part->sequence == sequence) return (wk_batch_rows){first, part->n, part->first};
+        const bool is_step = runner->batch.n_steps > 1;
+        if (part->sequence == sequence)
+            return (wk_batch_rows){first, is_step ? 1 : part->n, part->first + runner->batch.step};
         first += part->n;
     }
     return (wk_batch_rows){.n = 0};
@@ -521,8 +547,8 @@ wick_status wk_sequence_complete(wk_sequence *sequence) {
     wk_runner *const runner = sequence->runner;
     if (sequence->n_rows == 0) return WICK_ERR_DEVICE_LOST;
     if (!sequence->is_short) return WICK_OK;
-    wick_status status = WICK_ERR_DEVICE_LOST; /* others have used the memory */
-    if (!sequence->has_own_rows && !runner->is_running)
+    wick_status status = WICK_ERR_DEVICE_LOST; /* others have used the memory, or later steps */
+    if (!sequence->has_own_rows && !runner->is_running && sequence->n_rows == 1)
         status = wk_stage_complete(runner->stages[runner->n_stages - 1], &runner->batch);
     if (status == WICK_OK) sequence->is_short = false;
     if (status == WICK_OK || status == WICK_PENDING) return status;

@@ -25,6 +25,9 @@ typedef struct wk_waiting {
     wk_outputs outputs;  /* LAST: after the last of the n; ALL, STATES: after each of them */
     uint32_t n_ahead;    /* with LAST: the last of the n are guesses, which may be taken back: after
                           * the token before them, and after each of them */
+    bool runs_ahead;     /* the guesses are not in ids: each is what the device finds best after the
+                          * token before it, and is computed before that is known here. Left out
+                          * where others wait */
     bool no_reuse;       /* of what other texts have in the cache, nor by others of this one */
     bool is_short;       /* the WK_SHORTLIST best logits are enough, all others may be -infinity */
     /* [n, n_embd] where the states after the tokens go, which a prediction head reads; valid until
@@ -53,14 +56,17 @@ typedef struct wk_result {
     uint32_t first, end;   /* positions that were computed, */
     uint32_t n_reused;     /* and before these, found in the cache: another text began with them */
     bool has_states;       /* of these positions, where they were wanted: else memory was short */
+    const uint32_t *ahead; /* where it has run ahead: the guesses; until its next part begins */
     uint64_t nanoseconds;  /* that the batch took */
     const wick_error *why; /* of a failure; valid until the next call */
 } wk_result;
 bool wk_sequence_has_result(const wk_sequence *sequence);
-/* What batches of 1, 2, 4, ... rows with logits have lately taken, in nanoseconds; of the runner.
- * At most SEEN: not known. */
+/* What batches of 1, 2, 4, ... rows with logits have lately taken, in nanoseconds, or one row and
+ * 0, 1, 3, ... that it ran ahead; of the runner. At most SEEN: not known. */
 enum { WK_COST_CLASSES = 6, WK_COST_SEEN = 1 };
-uint64_t *wk_sequence_costs(wk_sequence *sequence);
+uint64_t *wk_sequence_costs(wk_sequence *sequence, bool runs_ahead);
+/* Most guesses of a part that runs ahead; 0: none of its parts can. */
+uint32_t wk_sequence_most_ahead(const wk_sequence *sequence);
 /* Rows of others in its last batch. */
 uint32_t wk_sequence_beside(const wk_sequence *sequence);
 bool wk_sequence_take(wk_sequence *sequence, wk_result *result);

@@ -36,11 +36,12 @@ struct wk_sequence {
     wk_choice choice;
 
     uint32_t n_cached;
-    uint32_t n_reached;    /* most tokens that were in the cache since its text was shortened */
-    uint32_t n_ahead;      /* of these, the last ones are guesses */
-    uint32_t n_backed_up;  /* positions that the state in its second slot has seen */
-    bool has_no_guesses;   /* a batch with some has failed */
-    uint32_t n_beside;     /* rows of others in its last batch */
+    uint32_t n_reached; /* most tokens that were in the cache since its text was shortened */
+    uint32_t n_ahead;   /* of these, the last ones are guesses */
+    uint32_t ahead[WK_MOST_STEPS]; /* see wk_result */
+    uint32_t n_backed_up;          /* positions that the state in its second slot has seen */
+    bool has_no_guesses;           /* a batch with some has failed */
+    uint32_t n_beside;             /* rows of others in its last batch */
     uint32_t window_begin; /* from this position on, layers with a window have keys and values */
     uint32_t ring_length;  /* blocks of these layers, used in turn; 0: there are none */
     wk_share share[WK_POOL_COUNT];
@@ -110,7 +111,7 @@ struct wk_runner {
     uint32_t most_rows; /* of a batch, after one that failed; 0: no limit */
     bool has_progress;  /* the last batch reached further into a text than any before */
     uint64_t n_batches, begun_ns;
-    uint64_t costs[WK_COST_CLASSES]; /* see wk_sequence_costs */
+    uint64_t costs[2][WK_COST_CLASSES]; /* see wk_sequence_costs */
     bool is_running;
     uint32_t at;    /* the stage that is computing */
     bool has_begun; /* else its kernels compile */
@@ -158,6 +159,10 @@ bool wk_runner_is_loss(const wk_runner *runner, wick_status status);
 wick_status wk_batch_choose(wk_runner *runner);
 /* Its descriptor, with memory for what goes in and comes out. */
 wick_status wk_batch_describe(wk_runner *runner);
+/* The same for its next step, see wk_stage_batch; false: there is none. */
+bool wk_batch_next_step(wk_runner *runner);
+/* Whether its batches may have several. */
+bool wk_batch_may_run_ahead(const wk_runner *runner);
 /* How large a batch is, its class. */
 typedef struct wk_batch_size {
     uint32_t n_rows, n_outputs, n_sequences, n_blocks, n_adapters;

@@ -153,8 +153,8 @@ wick_status wk_session_retell(wick_session *session, wick_error *err) {
     return WICK_OK;
 }
 
-/* Whether a choice may need more of the logits than a shortlist. */
-static bool needs_all_logits(const wick_session *s) {
+bool wk_session_needs_all_logits(const wick_session *session) {
+    const wick_session *const s = session;
     return s->logprobs || wk_sampler_reach(&s->sampler) > WK_SHORTLIST;
 }
 
@@ -169,7 +169,7 @@ static void lose_logits(wick_session *s) {
 }
 
 static wick_status choose(wick_session *s, wick_event *event) {
-    if (needs_all_logits(s)) WK_TRY(wk_session_complete_logits(s));
+    if (wk_session_needs_all_logits(s)) WK_TRY(wk_session_complete_logits(s));
     if (s->n_tokens == s->context_length) {
         if (!wk_session_shift(s)) end_text(s, WICK_END_CONTEXT_FULL, event);
         return WICK_OK;
@@ -247,6 +247,7 @@ wk_waiting wk_session_waiting(void *session) {
     const bool is_replay = is_replaying(s);
     const uint32_t end = is_replay ? s->n_computed : s->n_tokens;
     const uint32_t n_ahead = is_replay ? 0 : s->n_ahead;
+    const bool runs_ahead = n_ahead > 0 && s->guess.kind == WK_AHEAD;
     if (s->failed != WICK_OK || s->ended != WICK_END_NONE || s->n_rows > 0 || s->has_logits ||
         wk_session_is_guessing(s) || is_at_limit(s) || end == n_cached)
         return (wk_waiting){.n = 0};
@@ -255,10 +256,11 @@ wk_waiting wk_session_waiting(void *session) {
                         .n = end - n_cached + n_ahead,
                         .outputs = is_replay ? WK_OUTPUTS_NONE : s->outputs,
                         .n_ahead = n_ahead,
+                        .runs_ahead = runs_ahead,
                         .no_reuse = s->no_reuse,
                         .states = wk_head_states(s),
-                        .is_short =
-                            s->outputs == WK_OUTPUTS_LAST && n_ahead == 0 && !needs_all_logits(s)};
+                        .is_short = s->outputs == WK_OUTPUTS_LAST && (n_ahead == 0 || runs_ahead) &&
+                                    !wk_session_needs_all_logits(s)};
 }
 
 /* The sequence's part of a batch has ended. */
@@ -273,6 +275,8 @@ static wick_status take_result(wick_session *s, const wk_result *result, wick_ev
     assert(result->end <= s->n_tokens + s->n_ahead);
     if (result->end >= s->n_tokens) {
         s->n_ahead = result->end - s->n_tokens;
+        for (uint32_t i = 0; i < s->n_ahead && result->ahead; i++)
+            s->tokens[s->n_tokens + i] = result->ahead[i];
         s->guess.n_drafted += s->n_ahead;
     }
     const uint32_t end = result->end < s->n_tokens ? result->end : s->n_tokens;

@@ -108,7 +108,7 @@ static wick_status check_enums(const wick_session_desc *desc, wick_error *error)
     if ((uint32_t)desc->logits > WICK_LOGITS_SCORES)
         return wk_fail(error, WICK_ERR_VALUE, "there is no logits mode number %d",
                        (int)desc->logits);
-    if ((uint32_t)desc->speculate > WICK_SPECULATE_HEADS)
+    if ((uint32_t)desc->speculate > WICK_SPECULATE_AHEAD)
         return wk_fail(error, WICK_ERR_VALUE, "there is no kind of speculation number %d",
                        (int)desc->speculate);
     return WICK_OK;

@@ -103,6 +103,8 @@ wk_waiting wk_session_waiting(void *session);
 /* session.c: the last n_since_prompt tokens as if they had just been generated: for what is held
  * back of their text, and for the grammar. */
 wick_status wk_session_retell(wick_session *session, wick_error *err);
+/* session.c: whether a choice may need more of the logits than a shortlist. */
+bool wk_session_needs_all_logits(const wick_session *session);
 /* session.c: the context has no room for the next token of the text. */
 bool wk_session_is_full(const wick_session *session);
 /* session_text.c: what stands before the generated text becomes n ids of the vocabulary, which

@@ -17,5 +17,11 @@ wick_tensor *wk_shortlist_make(wick_tensor *logits);
 /* A row [n] that has these logits, -infinity for all others. false: they decide nothing, the whole
  * row has to; +infinity or NaN, which are never chosen, came first. */
 bool wk_shortlist_spread(const float *list, float *row, size_t n);
+/* The id of the best one. */
+uint32_t wk_shortlist_best(const float *list);
+/* The same, on the device: into a word of a dense tensor of u32 words. */
+wick_status wk_shortlist_give_best(wick_tensor *list, wick_tensor *words, uint32_t at);
+/* A list becomes row `row` of lists, [rows, WK_SHORTLIST_WORDS]. */
+wick_status wk_shortlist_keep(wick_tensor *list, wick_tensor *lists, uint32_t row);
 
 #endif

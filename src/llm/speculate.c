@@ -71,7 +71,7 @@ void wk_speculate_learn(wk_speculation *s, const uint32_t *tokens, uint32_t n) {
 static double expect(const wk_speculation *s, uint32_t length, uint32_t n) {
     double all = 1, sum = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t kind = length > 0 ? size_of(length + i) : WK_DRAFT;
+        const uint32_t kind = length > 0 ? size_of(length + i) : s->kind;
         all *= (double)s->hits[kind] / (double)s->tries[kind];
         sum += all;
     }
@@ -94,7 +94,8 @@ static double cost_of(const uint64_t *costs, uint32_t size_class) {
 uint32_t wk_speculate_depth(wk_speculation *s, uint32_t length, double step_ns, uint64_t *costs,
                             uint32_t n_beside, uint32_t most) {
     const uint32_t own = n_beside + 1;
-    if (s->mode == WICK_SPECULATE_NGRAM || s->mode == WICK_SPECULATE_DRAFT)
+    if (s->mode == WICK_SPECULATE_NGRAM || s->mode == WICK_SPECULATE_DRAFT ||
+        s->mode == WICK_SPECULATE_AHEAD)
         return wk_smaller(most, FORCED);
     if (most == 0 || class_of(own + 1) >= WK_COST_CLASSES || costs[0] <= WK_COST_SEEN) return 0;
     double best = 1.05 * (double)own / cost_of(costs, class_of(own));
@@ -140,9 +141,9 @@ static void copy_run(wick_session *s, uint32_t n) {
 /* How many guesses of the draft model or the head to make. */
 static uint32_t count_wanted(wick_session *s, uint32_t n_beside, uint32_t most) {
     wk_speculation *const guess = &s->guess;
-    uint64_t *const costs = wk_sequence_costs(s->sequence);
+    uint64_t *const costs = wk_sequence_costs(s->sequence, false);
     const uint64_t step_ns =
-        s->draft ? wk_sequence_costs(s->draft->sequence)[0] : wk_head_step_ns(s);
+        s->draft ? wk_sequence_costs(s->draft->sequence, false)[0] : wk_head_step_ns(s);
     const uint32_t n = wk_speculate_depth(guess, 0, (double)step_ns, costs, n_beside, most);
     /* Once it is known what batches without guesses take. */
     if (n == 0 && guess->mode == WICK_SPECULATE_HEADS && costs[0] > WK_COST_SEEN) return 1;
@@ -155,21 +156,32 @@ static bool looks_up(const wk_speculation *s) {
     return s->mode == WICK_SPECULATE_AUTO || s->mode == WICK_SPECULATE_NGRAM;
 }
 
+/* How many tokens the device is to compute on by itself. */
+static uint32_t count_ahead(wick_session *s, uint32_t most) {
+    wk_speculation *const guess = &s->guess;
+    if (guess->mode != WICK_SPECULATE_AUTO && guess->mode != WICK_SPECULATE_AHEAD) return 0;
+    if (wk_sequence_beside(s->sequence) > 0 || wk_session_needs_all_logits(s)) return 0;
+    return wk_speculate_depth(guess, 0, 0, wk_sequence_costs(s->sequence, true), 0,
+                              wk_smaller(most, wk_sequence_most_ahead(s->sequence)));
+}
+
 void wk_session_guess(wick_session *session) {
     wick_session *const s = session;
     wk_speculation *const guess = &s->guess;
     if (guess->mode == WICK_SPECULATE_NONE) return;
     wk_speculate_learn(guess, s->tokens, s->n_tokens);
     if (s->has_logits) return;
-    uint64_t *const costs = wk_sequence_costs(s->sequence);
+    uint64_t *const costs = wk_sequence_costs(s->sequence, false);
     const uint32_t n_beside = wk_sequence_beside(s->sequence), most = most_ahead(s);
     if (most == 0) return; /* nothing follows */
     if (guess->length > 0 && looks_up(guess))
         copy_run(s, wk_speculate_depth(guess, guess->length, 0, costs, n_beside, most));
-    guess->is_draft = (s->draft || s->head) && s->n_ahead == 0;
-    const uint32_t n = guess->is_draft ? count_wanted(s, n_beside, most) : 0;
+    const bool is_draft = (s->draft || s->head) && s->n_ahead == 0;
+    guess->kind = s->n_ahead > 0 ? size_of(guess->length) : is_draft ? WK_DRAFT : WK_AHEAD;
+    const uint32_t n = is_draft ? count_wanted(s, n_beside, most) : 0;
     if (n > 0 && s->draft) wk_draft_begin(s, n);
     if (s->head) wk_head_begin(s, n);
+    if (guess->kind == WK_AHEAD) s->n_ahead = count_ahead(s, most);
 }
 
 void wk_session_take_guess(wick_session *session, uint32_t id) {
@@ -193,7 +205,7 @@ void wk_session_go_on_guessing(wick_session *session) {
 bool wk_session_verify(wick_session *session, uint32_t id) {
     wick_session *const s = session;
     const bool is_hit = s->n_ahead > 0 && s->tokens[s->n_tokens] == id;
-    if (s->n_ahead > 0 && s->guess.is_draft) note(&s->guess, WK_DRAFT, is_hit);
+    if (s->n_ahead > 0 && s->guess.kind >= WK_DRAFT) note(&s->guess, s->guess.kind, is_hit);
     if (!is_hit) return false;
     s->n_ahead--;
     s->n_computed++;

@@ -5,7 +5,9 @@
  * al. and of Chen et al. (2023).
  *
  * The guess is what followed when the text's last tokens stood in it before, or what a smaller
- * model or the model's own prediction head makes of the text. How many go into a batch follows from
+ * model or the model's own prediction head makes of the text. Or the device itself guesses that its
+ * best token will be the next one, and computes on before it has been asked: no batch grows, but
+ * the device does not wait for the host. How many go into a batch follows from
  * how often such guesses were right, which of the first kind is known without computing them, and
  * from what batches of more rows were measured to take. */
 #ifndef WK_LLM_SPECULATE_H
@@ -16,9 +18,11 @@
 #include <wick/session.h>
 
 enum {
-    WK_MOST_AHEAD = 31,        /* guesses in a batch */
-    WK_MATCH_SIZES = 5,        /* 2, 4, 8, 16, 32 tokens and more */
-    WK_DRAFT = WK_MATCH_SIZES, /* in their place: of a draft model or a prediction head */
+    WK_MOST_AHEAD = 31, /* guesses in a batch */
+    WK_MATCH_SIZES = 5, /* 2, 4, 8, 16, 32 tokens and more */
+    /* In their place: guesses of a draft model or a prediction head, and the device's own. */
+    WK_DRAFT = WK_MATCH_SIZES,
+    WK_AHEAD,
     WK_GUESS_KINDS
 };
 
@@ -27,7 +31,7 @@ typedef struct wk_speculation {
     uint32_t length; /* tokens at the end of the text that stand before position at, too; 0: none */
     uint32_t at;     /* of the guess */
     float hits[WK_GUESS_KINDS], tries[WK_GUESS_KINDS]; /* of late, by that length */
-    bool is_draft;                                     /* the guesses that are computed are */
+    uint32_t kind;                                     /* of the guesses that are computed */
     uint32_t n_drafted, n_accepted, n_refused;
 } wk_speculation;
 
@@ -35,7 +39,7 @@ void wk_speculate_begin(wk_speculation *s, wick_speculate mode);
 /* The last of tokens [n] is new: looks for the next guess. */
 void wk_speculate_learn(wk_speculation *s, const uint32_t *tokens, uint32_t n);
 /* How many guesses pay beside n_beside rows of other sequences, `most` at most: length 0, those of
- * a draft model or a head, which takes step_ns for each; else the one above. costs: see
+ * s->kind, which take step_ns each before they are computed; else the one above. costs: see
  * wk_sequence_costs; after many refusals they are forgotten. */
 uint32_t wk_speculate_depth(wk_speculation *s, uint32_t length, double step_ns, uint64_t *costs,
                             uint32_t n_beside, uint32_t most);

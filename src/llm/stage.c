@@ -43,6 +43,7 @@ struct wk_stage {
     shape_class *running; /* NULL: idle */
     shape_class *last;    /* that ran or runs */
     wick_tensor *wanted;  /* what is being read of it */
+    wick_tensor *lists;   /* the shortlists of all steps; NULL: there were no batches of several */
     wick_reading *reading;
 };
 
@@ -113,6 +114,8 @@ static void free_classes(wk_stage *stage) {
 
 static void free_device_memory(wk_stage *stage) {
     free_classes(stage);
+    wick_release(stage->lists);
+    stage->lists = NULL;
     wk_plan_pool_free(stage->pool);
     stage->pool = NULL;
     wk_state_free(stage->state);
@@ -238,6 +241,10 @@ static bool has_shortlist(const wk_stage *stage, const shape_class *class) {
     return is_last(stage) && !is_head(stage) && class->outputs == WK_OUTPUTS_LAST &&
            wk_device_compiles(stage->device) &&
            wk_shortlist_fits(wk_model_hparams(stage->net)->n_vocab);
+}
+
+bool wk_stage_takes_steps(const wk_stage *stage) {
+    return stage->index == 0 && has_shortlist(stage, &(shape_class){.outputs = WK_OUTPUTS_LAST});
 }
 
 static bool make_guess(const wk_stage *stage, shape_class *class) {
@@ -416,21 +423,63 @@ static wick_status start_reading(wk_stage *stage, wick_tensor *wanted) {
     return wick_read_start(wanted, &stage->reading);
 }
 
-wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch, bool *has_begun) {
+/* The token of a step is in the shortlist of the step before. */
+static wick_status run_step(wk_stage *stage, const wk_stage_batch *batch) {
+    const shape_class *const class = stage->last;
+    if (batch->step > 0)
+        WK_TRY(wk_shortlist_give_best(class->shortlist, class->batch.descriptor,
+                                      class->batch.layout.ids));
+    WK_TRY(wk_plan_run(class->plan));
+    if (batch->n_steps == 1) return WICK_OK;
+    return wk_shortlist_keep(class->shortlist, stage->lists, batch->step);
+}
+
+static wick_status prepare_steps(wk_stage *stage) {
+    if (!stage->lists)
+        stage->lists =
+            wick_empty(stage->device, WICK_F32, WICK_SHAPE(WK_MOST_STEPS, WK_SHORTLIST_WORDS));
+    return stage->lists ? WICK_OK : wk_device_err(stage->device)->status;
+}
+
+static wick_status begin(wk_stage *stage, const wk_stage_batch *batch) {
     assert(!stage->running);
-    *has_begun = false;
     drop_reading(stage); /* of a completion that was not waited for */
     shape_class *class = NULL;
     WK_TRY(get_compiled_class(stage, batch, &class));
+    if (batch->n_steps > 1) WK_TRY(prepare_steps(stage));
     class->begun_as = ++stage->n_begun;
+    stage->last = class;
     stage->wanted = NULL;
+    return WICK_OK;
+}
+
+wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch, bool *has_begun) {
+    *has_begun = batch->step > 0;
+    if (batch->step == 0) WK_TRY(begin(stage, batch));
+    shape_class *const class = stage->last;
     WK_TRY(write_inputs(stage, class, batch));
     *has_begun = true;
-    WK_TRY(wk_plan_run(class->plan));
-    wick_tensor *const wanted = batch->is_short ? class->shortlist : NULL;
+    WK_TRY(run_step(stage, batch));
+    if (batch->step + 1 < batch->n_steps) return WICK_OK;
+    wick_tensor *const wanted = batch->n_steps > 1 ? stage->lists
+                                : batch->is_short  ? class->shortlist
+                                                   : NULL;
     if (class->result) WK_TRY(start_reading(stage, wanted ? wanted : class->result));
-    stage->running = stage->last = class;
+    stage->running = class;
     return WICK_OK;
+}
+
+static wick_status take_lists(wk_stage *stage, wk_stage_batch *batch) {
+    const size_t n_vocab = wk_model_hparams(stage->net)->n_vocab;
+    float lists[WK_MOST_STEPS][WK_SHORTLIST_WORDS];
+    const wick_status status = wick_read_finish(stage->reading, lists, sizeof lists);
+    stage->reading = NULL;
+    batch->has_chosen = status == WICK_OK;
+    for (uint32_t i = 0; i < batch->n_steps && batch->has_chosen; i++) {
+        batch->has_chosen = wk_shortlist_spread(lists[i], batch->logits + i * n_vocab, n_vocab);
+        batch->chosen[i] = wk_shortlist_best(lists[i]);
+    }
+    return status;
 }
 
 static wick_status take_shortlist(wk_stage *stage, wk_stage_batch *batch) {
@@ -446,6 +495,7 @@ static wick_status take_shortlist(wk_stage *stage, wk_stage_batch *batch) {
 }
 
 static wick_status take_result(wk_stage *stage, wk_stage_batch *batch) {
+    if (stage->wanted == stage->lists) return take_lists(stage, batch);
     if (stage->wanted == stage->last->shortlist) return take_shortlist(stage, batch);
     const bool are_states = stage->wanted == stage->last->states;
     const wick_status status = wick_read_finish(stage->reading,

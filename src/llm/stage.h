@@ -8,6 +8,8 @@
 
 typedef struct wk_stage wk_stage;
 
+enum { WK_MOST_STEPS = 8 };
+
 /* A batch on the host, the same for every stage. */
 typedef struct wk_stage_batch {
     wk_batch_layout layout;
@@ -24,6 +26,13 @@ typedef struct wk_stage_batch {
     float *logits; /* [n_outputs, n_vocab], of the last one; or states, [n_outputs, n_embd] */
     bool is_short; /* in: the best logits are enough; out: the others are -infinity, see
                       wk_stage_complete */
+    /* More than 1, of one row with short logits: after it come the rows of the next positions, each
+     * with the token that the one before found best. They are started one after the other, without
+     * waiting; logits is [n_steps, n_vocab]. */
+    uint32_t n_steps;
+    uint32_t step;                  /* that is started, whose words these are but for the token */
+    bool has_chosen;                /* out: else the logits of some step have no best token */
+    uint32_t chosen[WK_MOST_STEPS]; /* that each step found best */
 } wk_stage_batch;
 
 /* Number index of the model's placement, or WK_HEAD_STAGE. On failure its device holds the
@@ -53,8 +62,11 @@ const wk_state *wk_stage_state(const wk_stage *stage);
 wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc *cache,
                               const wk_stage_batch *batch);
 
-/* Starts a batch; the first stage reads no hidden rows. WICK_PENDING: kernels compile, call again.
- * *has_begun: also after a failure, what its layers keep may have been written. */
+/* Whether it takes batches of several steps. */
+bool wk_stage_takes_steps(const wk_stage *stage);
+/* Starts a batch, or its next step; the first stage reads no hidden rows. WICK_PENDING: kernels
+ * compile, call again. *has_begun: also after a failure, what its layers keep may have been
+ * written. */
 wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch, bool *has_begun);
 /* WICK_PENDING, WICK_OK: the batch has run and its result is in the batch, or its error. */
 wick_status wk_stage_poll(wk_stage *stage, wk_stage_batch *batch);
