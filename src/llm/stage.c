@@ -239,7 +239,7 @@ static wick_tensor *result_of(const wk_stage *stage, const shape_class *class,
 /* On the host a row of logits is as near as its best. */
 static bool has_shortlist(const wk_stage *stage, const shape_class *class) {
     return is_last(stage) && !is_head(stage) && class->outputs == WK_OUTPUTS_LAST &&
-           wk_device_compiles(stage->device) &&
+           wk_device_is_apart(stage->device) &&
            wk_shortlist_fits(wk_model_hparams(stage->net)->n_vocab);
 }
 
