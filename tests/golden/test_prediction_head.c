@@ -103,7 +103,7 @@ static uint32_t best_of(const float *logits, uint32_t n) {
 /* Steps it until it has guessed what follows the tokens that it has. */
 static void step_to_guesses(wick_session *s) {
     /* Batches of more rows are said to cost nothing more. */
-    for (uint32_t i = 0; i < WK_COST_CLASSES; i++) wk_sequence_costs(s->sequence)[i] = 1000;
+    for (uint32_t i = 0; i < WK_COST_CLASSES; i++) wk_sequence_costs(s->sequence, false)[i] = 1000;
     const uint32_t n_before = s->n_tokens;
     wick_event event;
     do {
@@ -227,7 +227,7 @@ static uint32_t tell(wick_model *model, wick_speculate mode, uint32_t p, const u
         if (wick_session_append_tokens(session, ids, turn == 0 ? n : 3) != WICK_OK) break;
         if (mode == WICK_SPECULATE_HEADS && p % 2) /* else they are measured */
             for (uint32_t i = 0; i < WK_COST_CLASSES; i++)
-                wk_sequence_costs(session->sequence)[i] = 1000;
+                wk_sequence_costs(session->sequence, false)[i] = 1000;
         do {
             if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
             if (event.kind == WICK_EVENT_TOKEN) out[n_out++] = event.token;
