@@ -78,7 +78,20 @@ if(WICK_WASM)
 else()
     wick_layer(wick_sys SOURCES sys/*.c sys/posix/*.c USES wick_core)
 endif()
-wick_layer(wick_quant SOURCES quant/*.c USES wick_core)
+set(constant_grids "")
+set(packed_grids "")
+if(WICK_WASM)
+    set(constant_grids "/iq_tables[.]c")
+    set(packed_grids ${PROJECT_BINARY_DIR}/packed_grids.c)
+    add_custom_command(OUTPUT ${packed_grids}
+        COMMAND ${CMAKE_COMMAND} -DINPUT=${PROJECT_SOURCE_DIR}/src/quant/iq_tables.c
+                -DOUTPUT=${packed_grids} -P ${PROJECT_SOURCE_DIR}/cmake/PackGrids.cmake
+        DEPENDS ${PROJECT_SOURCE_DIR}/src/quant/iq_tables.c
+                ${PROJECT_SOURCE_DIR}/cmake/PackGrids.cmake
+        COMMENT "Packing grids" VERBATIM)
+endif()
+wick_layer(wick_quant SOURCES quant/*.c WITHOUT "${constant_grids}" GENERATED ${packed_grids}
+    USES wick_core)
 # gcc would unroll the loops over tries, and then not vectorise them; nor does it vectorise a choice
 # between floats that may trap. Neither changes a result.
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")

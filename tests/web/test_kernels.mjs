@@ -24,6 +24,7 @@ for (const { module: space, name } of WebAssembly.Module.imports(module)) {
   imports[space][name] = provided[name] ?? (() => assert.fail(`${name} was called on the CPU`));
 }
 const doors = new WebAssembly.Instance(module, imports).exports;
+doors._initialize();
 
 const pattern = new TextEncoder().encode(`${names}\0`);
 const at = doors.alloc(pattern.length);

@@ -32,6 +32,11 @@ wick_status door_refuse(wick_status status, const char *format, ...) {
     return status;
 }
 
+/* Once, before any other door: what the linker has put together of constructors. */
+void __wasm_call_ctors(void);
+__attribute__((export_name("_initialize"))) void door_initialize(void);
+void door_initialize(void) { __wasm_call_ctors(); }
+
 /* --- Memory and errors --- */
 
 DOOR(void *, alloc, size_t size) { return malloc(size); }

@@ -103,6 +103,7 @@ export class Module {
     this.promised = memory;
     this.warn = (message) => log(WARNING, message);
     this.#doors = instance.exports as Record<string, (...given: number[]) => number>;
+    this.#doors["_initialize"]!();
     this.memory = new Memory(instance.exports["memory"] as WebAssembly.Memory);
     this.gpus = gpus;
     this.threads = threads;
