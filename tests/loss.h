@@ -38,9 +38,12 @@ static inline void hear(told *it, const wick_event *event) {
     it->reason = event->reason;
 }
 
-/* Greedy, and with all that a sampler may remember of the text. */
+/* Greedy, with all that a sampler may remember of the text, and on a device that runs ahead. */
 static const wick_session_desc tellers[] = {
-    {.context_length = 256, .max_tokens = 200, .ignore_end = true},
+    {.context_length = 256,
+     .max_tokens = 200,
+     .ignore_end = true,
+     .speculate = WICK_SPECULATE_NONE},
     {.context_length = 256,
      .max_tokens = 200,
      .ignore_end = true,
@@ -57,6 +60,11 @@ static const wick_session_desc tellers[] = {
      .max_tokens = 200,
      .ignore_end = true,
      .sampler = {.temperature = 0.8F, .mirostat_tau = 3, .seed = 11}},
+    {.context_length = 256,
+     .max_tokens = 200,
+     .ignore_end = true,
+     .sampler = {.temperature = 0.8F, .top_k = 40, .seed = 13},
+     .speculate = WICK_SPECULATE_AHEAD},
 };
 enum { N_TELLERS = sizeof tellers / sizeof *tellers };
 

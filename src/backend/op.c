@@ -176,6 +176,16 @@ static wick_status check_top_k(const wk_op *op, wick_error *err) {
     return WICK_OK;
 }
 
+static wick_status check_draw(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0), *const ids = wk_src(op, 1);
+    if (y->rank != 1 || y->extent[0] != 1 || x->rank != 1 || !wk_view_same_shape(x, ids) ||
+        op->p.draw.k == 0 || op->p.draw.k > x->extent[0])
+        return wrong(err, WICK_ERR_SHAPE, op, "must be x and ids [n >= k], k > 0, y [1]");
+    if (y->dtype != WICK_U32 || ids->dtype != WICK_U32 || x->dtype != WICK_F32)
+        return wrong(err, WICK_ERR_DTYPE, op, "x must be f32, y and ids u32");
+    return WICK_OK;
+}
+
 /* y and index of one shape, which x has in all dimensions but the last. */
 static bool fits_rows(const wk_view *y, const wk_view *index, const wk_view *x) {
     if (x->rank < 1 || x->rank != y->rank || !wk_view_same_shape(y, index)) return false;

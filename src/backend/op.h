@@ -290,6 +290,14 @@ typedef struct wk_chain {
     double scalar[WK_CHAIN_SCALARS]; /* parameters of the steps that have some, in their order */
 } wk_chain;
 
+/* Of elements in falling order the first k are left, of these as many of the first as make up top_p
+ * of their weight at temperature 1 (from 1 on: all), of these those that are min_p times as likely
+ * as the first one. */
+typedef struct wk_draw {
+    float temperature, top_p, min_p, u;
+    uint32_t k;
+} wk_draw;
+
 /* Constant parameters. What changes from step to step is an operand instead. */
 typedef union wk_params {
     struct {
@@ -314,6 +322,7 @@ typedef union wk_params {
     struct {
         bool is_descending; /* from the largest down */
     } argsort;
+    wk_draw draw;
     struct {
         double real;     /* for float types */
         int64_t integer; /* for the others */

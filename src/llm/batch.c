@@ -191,7 +191,7 @@ static uint32_t find_budget(const wk_runner *runner) {
 static void drop_guesses(wk_sequence *s) {
     s->wants.n -= s->wants.n_ahead;
     s->wants.n_ahead = 0;
-    s->wants.runs_ahead = false;
+    s->wants.draws = NULL;
 }
 
 static void ask(wk_sequence *s) {
@@ -208,8 +208,8 @@ static void ask_all(const wk_runner *runner) {
 }
 
 bool wk_batch_may_run_ahead(const wk_runner *runner) {
-    return runner->n_stages == 1 && !runner->desc.is_head && !runner->desc.is_whole &&
-           wk_stage_takes_steps(runner->stages[0]);
+    return runner->n_stages == 1 && !runner->is_careful && !runner->desc.is_head &&
+           !runner->desc.is_whole && wk_stage_takes_steps(runner->stages[0]);
 }
 
 /* Only a single token of a sequence that no other one waits with. */
@@ -218,7 +218,7 @@ static void check_ahead(const wk_runner *runner) {
     for (const wk_sequence *s = runner->sequences; s; s = s->next) n_waiting += s->wants.n > 0;
     for (wk_sequence *s = runner->sequences; s; s = s->next) {
         const bool is_single = s->wants.n - s->wants.n_ahead == 1;
-        if (s->wants.runs_ahead && (n_waiting > 1 || !is_single || !wk_batch_may_run_ahead(runner)))
+        if (s->wants.draws && (n_waiting > 1 || !is_single || !wk_batch_may_run_ahead(runner)))
             drop_guesses(s);
     }
 }
@@ -361,7 +361,7 @@ wick_status wk_batch_choose(wk_runner *runner) {
 }
 
 /* The only part of a batch of several steps. */
-static bool runs_ahead(const wk_part *part) { return part->waiting.runs_ahead && part->n > 1; }
+static bool runs_ahead(const wk_part *part) { return part->waiting.draws && part->n > 1; }
 
 static wk_batch_size size_of(const wk_runner *runner) {
     uint32_t n_rows = 0, n_outputs = 0, n_keys = 0, context = 0, n_adapters = 0;
@@ -402,7 +402,7 @@ static wick_status find_rows(wk_runner *runner) {
     for (uint32_t i = 0; i < runner->n_parts; i++) {
         const wk_part *const part = &runner->parts[i];
         has_states = has_states || part->waiting.states;
-        for (uint32_t k = 0; k < part->n && !part->waiting.runs_ahead; k++)
+        for (uint32_t k = 0; k < part->n && !part->waiting.draws; k++)
             has_rows = has_rows || part->waiting.ids[k] == WICK_NO_TOKEN;
     }
     if (has_rows) WK_TRY(reserve_embeddings(runner, &runner->rows));
@@ -552,6 +552,7 @@ wick_status wk_batch_describe(wk_runner *runner) {
     const wk_batch_size size = size_of(runner);
     runner->batch.n_steps = runs_ahead(&runner->parts[0]) ? runner->parts[0].n : 1;
     runner->batch.step = 0;
+    runner->batch.draws = runner->parts[0].waiting.draws;
     WK_TRY(reserve_rows(runner, size.n_rows));
     WK_TRY(find_rows(runner));
     wk_batch_lay_out(runner, size);

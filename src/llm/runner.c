@@ -333,7 +333,7 @@ static void end_part(wk_runner *runner, const wk_part *part, wick_status status)
     const bool has_run_ahead = runner->batch.n_steps > 1;
     wk_model_note_batch(runner->model, false);
     if (!s) return;
-    if (status == WICK_OK && has_run_ahead && !runner->batch.has_chosen) {
+    if (status == WICK_OK && has_run_ahead && !runner->batch.has_drawn) {
         s->has_no_guesses = true; /* it runs again, token by token */
         wk_sequence_drop(s);
     }
@@ -360,7 +360,7 @@ static void end_part(wk_runner *runner, const wk_part *part, wick_status status)
                             .ahead = has_run_ahead ? s->ahead : NULL,
                             .nanoseconds = wk_clock_ns() - runner->begun_ns};
     s->n_reused = 0;
-    if (has_run_ahead) memcpy(s->ahead, runner->batch.chosen, sizeof s->ahead);
+    if (has_run_ahead) memcpy(s->ahead, runner->batch.drawn, sizeof s->ahead);
     if (part->waiting.no_reuse)
         s->is_known = false;
     else
@@ -461,6 +461,10 @@ static void end_batch(wk_runner *runner, wick_status status) {
         end_part(runner, &runner->parts[i], runs_again ? WICK_PENDING : status);
     runner->n_parts = 0;
     if (status == WICK_OK) make_larger(runner);
+    if (is_lost && runner->batch.n_steps > 1)
+        runner->is_careful = true; /* the next device may last as long */
+    else if (runner->has_progress)
+        runner->is_careful = false;
     if (status < 0 && !is_lost) forget_cache(runner);
     wk_snapshots_poll(runner);
     if (status < 0) *wk_runner_err(runner) = (wick_error){.status = WICK_OK};

@@ -25,11 +25,11 @@ typedef struct wk_waiting {
     wk_outputs outputs;  /* LAST: after the last of the n; ALL, STATES: after each of them */
     uint32_t n_ahead;    /* with LAST: the last of the n are guesses, which may be taken back: after
                           * the token before them, and after each of them */
-    bool runs_ahead;     /* the guesses are not in ids: each is what the device finds best after the
-                          * token before it, and is computed before that is known here. Left out
-                          * where others wait */
-    bool no_reuse;       /* of what other texts have in the cache, nor by others of this one */
-    bool is_short;       /* the WK_SHORTLIST best logits are enough, all others may be -infinity */
+    /* [n_ahead] The guesses are not in ids: after each token the device draws the next one so, and
+     * computes it before it is known here. Left out where others wait. NULL: they are in ids. */
+    const wk_draw *draws;
+    bool no_reuse; /* of what other texts have in the cache, nor by others of this one */
+    bool is_short; /* the WK_SHORTLIST best logits are enough, all others may be -infinity */
     /* [n, n_embd] where the states after the tokens go, which a prediction head reads; valid until
      * the result is taken or the part is dropped. NULL: they are not wanted. */
     float *states;

@@ -110,6 +110,7 @@ struct wk_runner {
     uint32_t n_parts;
     uint32_t most_rows; /* of a batch, after one that failed; 0: no limit */
     bool has_progress;  /* the last batch reached further into a text than any before */
+    bool is_careful;    /* since one of several steps was lost with its device, none has */
     uint64_t n_batches, begun_ns;
     uint64_t costs[2][WK_COST_CLASSES]; /* see wk_sequence_costs */
     bool is_running;
@@ -214,7 +215,7 @@ void wk_sequence_learn(wk_sequence *sequence, const uint32_t *ids, uint32_t n_be
 /* Before it gives up its last block, which is not full: others may find it, unless no text could go
  * on from it without a snapshot. */
 void wk_sequence_leave_tail(wk_sequence *sequence);
-/* The same of all sequences. */
+/* The same of all sequences but those with guesses, whose last block is written to again. */
 void wk_runner_learn_tails(wk_runner *runner);
 /* Before it goes back to n tokens: those of the last block then; blocks before it are in the tree.
  */

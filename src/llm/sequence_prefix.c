@@ -50,7 +50,7 @@ void wk_sequence_leave_tail(wk_sequence *sequence) {
 
 void wk_runner_learn_tails(wk_runner *runner) {
     for (wk_sequence *s = runner->sequences; s; s = s->next)
-        if (s->n_running == 0) wk_sequence_leave_tail(s);
+        if (s->n_running == 0 && s->n_ahead == 0) wk_sequence_leave_tail(s);
 }
 
 void wk_sequence_recall_tail(wk_sequence *sequence, uint32_t n) {

@@ -256,7 +256,7 @@ wk_waiting wk_session_waiting(void *session) {
                         .n = end - n_cached + n_ahead,
                         .outputs = is_replay ? WK_OUTPUTS_NONE : s->outputs,
                         .n_ahead = n_ahead,
-                        .runs_ahead = runs_ahead,
+                        .draws = runs_ahead ? s->guess.draws : NULL,
                         .no_reuse = s->no_reuse,
                         .states = wk_head_states(s),
                         .is_short = s->outputs == WK_OUTPUTS_LAST && (n_ahead == 0 || runs_ahead) &&

@@ -4,6 +4,8 @@
 #ifndef WK_LLM_SHORTLIST_H
 #define WK_LLM_SHORTLIST_H
 
+#include "backend/op.h"
+
 #include <wick/tensor.h>
 
 /* Enough for the usual top_k of 40 after penalties of the usual last 64 tokens. */
@@ -17,11 +19,14 @@ wick_tensor *wk_shortlist_make(wick_tensor *logits);
 /* A row [n] that has these logits, -infinity for all others. false: they decide nothing, the whole
  * row has to; +infinity or NaN, which are never chosen, came first. */
 bool wk_shortlist_spread(const float *list, float *row, size_t n);
-/* The id of the best one. */
-uint32_t wk_shortlist_best(const float *list);
-/* The same, on the device: into a word of a dense tensor of u32 words. */
-wick_status wk_shortlist_give_best(wick_tensor *list, wick_tensor *words, uint32_t at);
-/* A list becomes row `row` of lists, [rows, WK_SHORTLIST_WORDS]. */
-wick_status wk_shortlist_keep(wick_tensor *list, wick_tensor *lists, uint32_t row);
+
+/* Lists that stay on the device, each with the id that is drawn from it: f32
+ * [n, WK_SHORTLIST_KEPT], the id, as the bits of u32, after the words of the list. */
+enum { WK_SHORTLIST_KEPT = WK_SHORTLIST_WORDS + 1 };
+/* As number `at`; draw: NULL, none is. */
+wick_status wk_shortlist_keep(wick_tensor *list, wick_tensor *kept, uint32_t at,
+                              const wk_draw *draw);
+/* Its id becomes number `word` of dense u32 words. */
+wick_status wk_shortlist_give(wick_tensor *kept, uint32_t at, wick_tensor *words, uint32_t word);
 
 #endif

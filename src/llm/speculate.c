@@ -156,13 +156,29 @@ static bool looks_up(const wk_speculation *s) {
     return s->mode == WICK_SPECULATE_AUTO || s->mode == WICK_SPECULATE_NGRAM;
 }
 
-/* How many tokens the device is to compute on by itself. */
+/* As the sampler will choose where no penalty and no other filter changes it. */
+static void set_draws(wick_session *s, uint32_t n) {
+    const wick_sampler_desc *const desc = &s->sampler.desc;
+    wk_rng rng = s->sampler.rng;
+    for (uint32_t i = 0; i < n; i++) {
+        if (desc->xtc_probability > 0) (void)wk_rng_uniform(&rng);
+        s->guess.draws[i] = (wk_draw){.temperature = desc->temperature,
+                                      .top_p = desc->top_p,
+                                      .min_p = desc->min_p,
+                                      .u = wk_rng_uniform(&rng),
+                                      .k = desc->top_k > 0 ? desc->top_k : 1};
+    }
+}
+
+/* How many tokens the device is to draw and compute by itself. */
 static uint32_t count_ahead(wick_session *s, uint32_t most) {
     wk_speculation *const guess = &s->guess;
     if (guess->mode != WICK_SPECULATE_AUTO && guess->mode != WICK_SPECULATE_AHEAD) return 0;
     if (wk_sequence_beside(s->sequence) > 0 || wk_session_needs_all_logits(s)) return 0;
-    return wk_speculate_depth(guess, 0, 0, wk_sequence_costs(s->sequence, true), 0,
-                              wk_smaller(most, wk_sequence_most_ahead(s->sequence)));
+    const uint32_t n = wk_speculate_depth(guess, 0, 0, wk_sequence_costs(s->sequence, true), 0,
+                                          wk_smaller(most, wk_sequence_most_ahead(s->sequence)));
+    set_draws(s, n);
+    return n;
 }
 
 void wk_session_guess(wick_session *session) {

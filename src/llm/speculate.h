@@ -5,9 +5,9 @@
  * al. and of Chen et al. (2023).
  *
  * The guess is what followed when the text's last tokens stood in it before, or what a smaller
- * model or the model's own prediction head makes of the text. Or the device itself guesses that its
- * best token will be the next one, and computes on before it has been asked: no batch grows, but
- * the device does not wait for the host. How many go into a batch follows from
+ * model or the model's own prediction head makes of the text. Or the device itself draws the next
+ * token, by the random number that the sampler will use, and computes on before it has been asked:
+ * no batch grows, but the device does not wait for the host. How many go into a batch follows from
  * how often such guesses were right, which of the first kind is known without computing them, and
  * from what batches of more rows were measured to take. */
 #ifndef WK_LLM_SPECULATE_H
@@ -32,6 +32,7 @@ typedef struct wk_speculation {
     uint32_t at;     /* of the guess */
     float hits[WK_GUESS_KINDS], tries[WK_GUESS_KINDS]; /* of late, by that length */
     uint32_t kind;                                     /* of the guesses that are computed */
+    wk_draw draws[WK_MOST_STEPS - 1];                  /* by which the device guesses */
     uint32_t n_drafted, n_accepted, n_refused;
 } wk_speculation;
 

@@ -7,6 +7,7 @@
 #include <wick/ops.h>
 
 #include <assert.h>
+#include <string.h>
 
 /* Two kinds of outputs x powers of two up to the largest chunk x classes of key lengths; or of
  * whole texts four sizes for most of those powers. Beyond that the one makes room that ran longest
@@ -423,21 +424,23 @@ static wick_status start_reading(wk_stage *stage, wick_tensor *wanted) {
     return wick_read_start(wanted, &stage->reading);
 }
 
-/* The token of a step is in the shortlist of the step before. */
+/* The token of a step was drawn by the step before. */
 static wick_status run_step(wk_stage *stage, const wk_stage_batch *batch) {
     const shape_class *const class = stage->last;
-    if (batch->step > 0)
-        WK_TRY(wk_shortlist_give_best(class->shortlist, class->batch.descriptor,
-                                      class->batch.layout.ids));
+    const uint32_t step = batch->step;
+    if (step > 0)
+        WK_TRY(wk_shortlist_give(stage->lists, step - 1, class->batch.descriptor,
+                                 class->batch.layout.ids));
     WK_TRY(wk_plan_run(class->plan));
     if (batch->n_steps == 1) return WICK_OK;
-    return wk_shortlist_keep(class->shortlist, stage->lists, batch->step);
+    return wk_shortlist_keep(class->shortlist, stage->lists, step,
+                             step + 1 < batch->n_steps ? &batch->draws[step] : NULL);
 }
 
 static wick_status prepare_steps(wk_stage *stage) {
     if (!stage->lists)
         stage->lists =
-            wick_empty(stage->device, WICK_F32, WICK_SHAPE(WK_MOST_STEPS, WK_SHORTLIST_WORDS));
+            wick_empty(stage->device, WICK_F32, WICK_SHAPE(WK_MOST_STEPS, WK_SHORTLIST_KEPT));
     return stage->lists ? WICK_OK : wk_device_err(stage->device)->status;
 }
 
@@ -471,13 +474,15 @@ wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch, bool *h
 
 static wick_status take_lists(wk_stage *stage, wk_stage_batch *batch) {
     const size_t n_vocab = wk_model_hparams(stage->net)->n_vocab;
-    float lists[WK_MOST_STEPS][WK_SHORTLIST_WORDS];
+    float lists[WK_MOST_STEPS][WK_SHORTLIST_KEPT];
     const wick_status status = wick_read_finish(stage->reading, lists, sizeof lists);
     stage->reading = NULL;
-    batch->has_chosen = status == WICK_OK;
-    for (uint32_t i = 0; i < batch->n_steps && batch->has_chosen; i++) {
-        batch->has_chosen = wk_shortlist_spread(lists[i], batch->logits + i * n_vocab, n_vocab);
-        batch->chosen[i] = wk_shortlist_best(lists[i]);
+    batch->has_drawn = status == WICK_OK;
+    for (uint32_t i = 0; i < batch->n_steps && batch->has_drawn; i++) {
+        memcpy(&batch->drawn[i], &lists[i][WK_SHORTLIST_WORDS], sizeof batch->drawn[i]);
+        const bool is_id = batch->drawn[i] < n_vocab || i + 1 == batch->n_steps;
+        batch->has_drawn =
+            is_id && wk_shortlist_spread(lists[i], batch->logits + i * n_vocab, n_vocab);
     }
     return status;
 }

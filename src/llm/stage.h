@@ -27,12 +27,13 @@ typedef struct wk_stage_batch {
     bool is_short; /* in: the best logits are enough; out: the others are -infinity, see
                       wk_stage_complete */
     /* More than 1, of one row with short logits: after it come the rows of the next positions, each
-     * with the token that the one before found best. They are started one after the other, without
-     * waiting; logits is [n_steps, n_vocab]. */
+     * with the token that is drawn from the logits of the one before. They are started one after
+     * the other, without waiting; logits is [n_steps, n_vocab]. */
     uint32_t n_steps;
-    uint32_t step;                  /* that is started, whose words these are but for the token */
-    bool has_chosen;                /* out: else the logits of some step have no best token */
-    uint32_t chosen[WK_MOST_STEPS]; /* that each step found best */
+    uint32_t step;                 /* that is started, whose words these are but for the token */
+    const wk_draw *draws;          /* [n_steps - 1] */
+    bool has_drawn;                /* out: else the logits of some step decide nothing */
+    uint32_t drawn[WK_MOST_STEPS]; /* [n_steps - 1] */
 } wk_stage_batch;
 
 /* Number index of the model's placement, or WK_HEAD_STAGE. On failure its device holds the

@@ -226,6 +226,19 @@ static bool fill_rope(wk_case *c, int i) {
     return i == POSITIONS;
 }
 
+/* Falls, now and then not at all. */
+static bool fill_draw(wk_case *c, int i) {
+    enum { X = 1 };
+    if (i != X) return false;
+    const wk_row x = wk_row_at(&c->op.view[i], 0);
+    double value = 4 * wk_case_signed(c);
+    for (int64_t k = 0; k < x.n; k++) {
+        wk_row_store(&x, k, 1, &value);
+        if (!wk_case_chance(c, 10)) value -= fabs(wk_case_signed(c)) / 4;
+    }
+    return true;
+}
+
 static bool fill_attention(wk_case *c, int i) {
     enum { MASK = 4 };
     if (i == MASK) fill_integers(c, &c->op.view[i], 0, 2);

@@ -185,6 +185,20 @@ static void random_random(wk_case *c) {
     if (!is_plain && c->op.p.random.fn == WK_RANDOM_UNIFORM) c->op.p.random.b += c->op.p.random.a;
 }
 
+static void random_draw(wk_case *c) {
+    const int64_t n = 1 + wk_case_below(c, 200), one = 1;
+    (void)wk_case_add(c, 1, WICK_F32, 1, &n);
+    (void)wk_case_add(c, 2, WICK_U32, 1, &n);
+    (void)wk_case_add(c, 0, WICK_U32, 1, &one);
+    c->op.p.draw = (wk_draw){
+        .temperature = wk_case_chance(c, 10) ? 0 : (float)(0.3 + fabs(wk_case_signed(c))),
+        .top_p = wk_case_chance(c, 50) ? 1 : (float)fabs(wk_case_signed(c)),
+        .min_p = wk_case_chance(c, 50) ? 0 : (float)fabs(wk_case_signed(c)) / 4,
+        .u = (float)wk_case_below(c, 1 << 24) / (1 << 24),
+        .k = 1 + (uint32_t)wk_case_below(c, n),
+    };
+}
+
 /* Rows of every kind, now and then one as long as a vocabulary's. */
 static void random_top_k(wk_case *c) {
     int64_t extent[WICK_MAX_RANK];

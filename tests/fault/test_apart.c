@@ -30,13 +30,20 @@ static uint32_t draw(uint32_t n) {
 /* --- Sessions --- */
 
 static const wick_session_desc descs[N_SESSIONS] = {
-    {.context_length = 64, .max_tokens = N_TOKENS, .ignore_end = true},
+    {.context_length = 64,
+     .max_tokens = N_TOKENS,
+     .ignore_end = true,
+     .speculate = WICK_SPECULATE_NONE}, /* test_spoiled_keys looks for its next token */
     {.context_length = 48,
      .max_tokens = N_TOKENS,
      .ignore_end = true,
      .chunk_length = 4,
      .sampler = {.temperature = 0.9F, .top_k = 50, .repeat_penalty = 1.1F, .seed = 7}},
-    {.context_length = 64, .max_tokens = N_TOKENS, .ignore_end = true, .chunk_length = 8},
+    {.context_length = 64,
+     .max_tokens = N_TOKENS,
+     .ignore_end = true,
+     .chunk_length = 8,
+     .speculate = WICK_SPECULATE_AHEAD},
     {.context_length = 128,
      .max_tokens = N_TOKENS,
      .ignore_end = true,

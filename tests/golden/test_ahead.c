@@ -1,6 +1,6 @@
 /* usage: test_ahead [--backend webgpu --webgpu-lib LIBRARY ...]
  *
- * A device that computes on from its best token, before the sampler has chosen, changes no text:
+ * A device that draws tokens and computes on, before the sampler has chosen, changes no text:
  * of several families and kinds of choice, where it guesses wrong, where nothing comes of a row of
  * logits, and where a session does something else in between. */
 #define _POSIX_C_SOURCE 200809L
@@ -105,13 +105,22 @@ static const wick_session_desc right[] = {
     {.context_length = 48, .ignore_end = true}, /* to the end of the context */
     {.context_length = 64, .context_shift = true, .ignore_end = true, .max_tokens = 150},
     {.max_tokens = 120, .stop = stops, .n_stop = 2},
+    {.max_tokens = 60, .sampler = {.temperature = 0.8F, .top_k = 40, .seed = 3}},
+    {.max_tokens = 60, .sampler = {.temperature = 1.5F, .top_k = 128, .top_p = 0.9F, .seed = 4}},
+    {.max_tokens = 60, .sampler = {.temperature = 2, .top_k = 60, .min_p = 0.1F, .seed = 5}},
 };
 
+/* A device knows nothing of penalties, nor of these filters. */
 static const wick_session_desc wrong[] = {
     {.max_tokens = 60, .sampler = {.repeat_penalty = 1.3F, .repeat_last = 32}},
-    {.max_tokens = 60, .sampler = {.temperature = 0.8F, .top_k = 40, .seed = 3}},
-    {.max_tokens = 60, .sampler = {.temperature = 1.5F, .top_k = 100, .top_p = 0.9F, .seed = 4}},
-    {.max_tokens = 60, .chunk_length = 3, .sampler = {.temperature = 1, .top_k = 5, .seed = 5}},
+    {.max_tokens = 60, .sampler = {.temperature = 1.5F, .top_k = 90, .typical_p = 0.6F, .seed = 6}},
+    {.max_tokens = 60,
+     .chunk_length = 3,
+     .sampler = {.temperature = 1,
+                 .top_k = 40,
+                 .xtc_probability = 0.5F,
+                 .xtc_threshold = 0.1F,
+                 .seed = 7}},
 };
 
 static void test_choices(void **state) {
@@ -122,6 +131,7 @@ static void test_choices(void **state) {
     for (size_t i = 0; i < WK_COUNT(right); i++) {
         compare(model, device, right[i], &got);
         assert_true(got.stats.n_accepted > got.n / 2);
+        assert_true(got.stats.n_accepted + WK_MOST_STEPS > got.stats.n_drafted);
         assert_true(got.n_reads < got.n / 2);
     }
     for (size_t i = 0; i < WK_COUNT(wrong); i++) {
@@ -179,7 +189,7 @@ static void test_families(void **state) {
         wick_session_desc of = {.context_length = 128, .max_tokens = 60, .ignore_end = true};
         compare(model, device, of, &got);
         assert_int_equal(got.stats.n_drafted, got.stats.n_accepted);
-        of.sampler = (wick_sampler_desc){.temperature = 4, .top_k = 20, .seed = 7};
+        of.sampler = (wick_sampler_desc){.frequency_penalty = 1, .repeat_last = 32};
         compare(model, device, of, &got);
         assert_true(got.stats.n_drafted > got.stats.n_accepted);
         wick_model_close(model);
@@ -267,13 +277,68 @@ static void test_in_between(void **state) {
     give_back_device(device);
 }
 
+/* --- Prefixes --- */
+
+static wick_status drop(void *user, const void *bytes, size_t size, wick_error *error) {
+    (void)user, (void)bytes, (void)size, (void)error;
+    return WICK_OK;
+}
+
+static void save_prefixes(wick_model *model) {
+    wick_prefixes *prefixes;
+    assert_int_equal(wick_prefixes_save_start(model, drop, NULL, &prefixes, NULL), WICK_OK);
+    while (wick_prefixes_poll(prefixes) == WICK_PENDING) continue;
+    assert_int_equal(wick_prefixes_finish(prefixes, NULL), WICK_OK);
+}
+
+/* Prefixes are saved while guesses wait to be looked at, of any kind: they are no part of what
+ * others may find. The text is computed again and again, from what was found of it. */
+static void check_prefixes(wick_model *model, wick_speculate speculate) {
+    static story got, want;
+    const wick_session_desc plain = {.ignore_end = true, .speculate = WICK_SPECULATE_NONE};
+    wick_session_desc desc = plain;
+    desc.speculate = speculate;
+    wick_session *session = open_session(model, &plain);
+    want = (story){.n = 0};
+    assert_int_equal(wick_session_append_tokens(session, prompt, WK_COUNT(prompt)), WICK_OK);
+    go_on(session, MOST_TOKENS, &want);
+    wick_session_close(session);
+    session = open_session(model, &desc);
+    uint32_t n_saved = 0;
+    for (uint32_t n = 0; n < MOST_TOKENS; n += 50) {
+        wick_session_reset(session);
+        assert_int_equal(wick_session_append_tokens(session, prompt, WK_COUNT(prompt)), WICK_OK);
+        if (n > 0) assert_int_equal(wick_session_append_tokens(session, want.tokens, n), WICK_OK);
+        got = (story){.n = 0};
+        while (n + got.n < MOST_TOKENS) {
+            go_on(session, 1, &got);
+            if (session->n_ahead == 0) continue;
+            n_saved++;
+            save_prefixes(model);
+        }
+        assert_memory_equal(got.tokens, want.tokens + n, got.n * sizeof *want.tokens);
+    }
+    assert_true(n_saved > 10);
+    wick_session_close(session);
+}
+
+static void test_prefixes(void **state) {
+    (void)state;
+    wick_device *device;
+    wick_model *const model = open_stories(&device);
+    check_prefixes(model, WICK_SPECULATE_AHEAD);
+    check_prefixes(model, WICK_SPECULATE_NGRAM);
+    wick_model_close(model);
+    give_back_device(device);
+}
+
 int main(int argc, char **argv) {
     chosen.strict = true; /* of WebGPU: no operation may fall back */
     if (!parse_device(argc, argv, &chosen)) return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choices),    cmocka_unit_test(test_not_ahead),
         cmocka_unit_test(test_families),   cmocka_unit_test(test_without_number),
-        cmocka_unit_test(test_in_between),
+        cmocka_unit_test(test_in_between), cmocka_unit_test(test_prefixes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
