@@ -372,6 +372,16 @@ static wick_status rehearse_copies(const wk_stage *stage) {
     return WICK_OK;
 }
 
+/* Nor is what steps of a batch hand on. */
+static wick_status rehearse_steps(const wk_stage *stage, const shape_class *class) {
+    if (!class->shortlist || class->batch.layout.n_rows > 1) return WICK_OK;
+    wick_tensor *const lists =
+        wick_empty(stage->device, WICK_F32, WICK_SHAPE(1, WK_SHORTLIST_KEPT));
+    if (!lists) return wk_device_err(stage->device)->status;
+    WK_TRY(wk_shortlist_keep(class->shortlist, lists, 0, &(wk_draw){.k = 1}));
+    return wk_shortlist_give(lists, 0, class->batch.descriptor, class->batch.layout.ids);
+}
+
 /* Everything but the weights, where there are some, belongs to the recording: nothing takes memory
  * of the device. Plans without outputs are the beginning of those with them. */
 wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc *cache,
@@ -387,6 +397,7 @@ wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc
     if (status == WICK_OK) status = make_inputs(&stage, &class);
     if (status == WICK_OK) status = compute(&stage, &class);
     if (status == WICK_OK) status = rehearse_copies(&stage);
+    if (status == WICK_OK) status = rehearse_steps(&stage, &class);
     if (status == WICK_OK)
         status = wk_plan_rehearse(device, &class.plan);
     else

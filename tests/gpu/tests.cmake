@@ -77,6 +77,8 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     wick_gpu_test(webgpu_training wgpu_lavapipe LABELS gpu all)
     wick_gpu_test(test_adapters dawn_lavapipe LABELS gpu all)
     wick_gpu_test(test_prediction_head dawn_lavapipe LABELS gpu all)
+    wick_gpu_test(test_ahead dawn_lavapipe LABELS gpu all)
+    wick_gpu_test(test_ahead wgpu_lavapipe LABELS gpu all)
     foreach(on ${pairs})
         # SwiftShader compiles the models' kernels for more than an hour.
         set(models webgpu_dispatches webgpu_models test_families test_given_rows test_recurrent

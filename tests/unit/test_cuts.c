@@ -43,6 +43,7 @@ static void test_cuts(void **state) {
         {WK_OP_SOFTMAX, 3, 1, 2, WICK_F32, "00- 11-"},
         {WK_OP_ARGSORT, 1, 1, 1, WICK_F32, ""},
         {WK_OP_TOP_K, 2, 2, 1, WICK_F32, "000"},
+        {WK_OP_DRAW, 1, 1, 2, WICK_F32, ""},
         {WK_OP_GATHER, 3, 1, 2, WICK_F32, "000 111 2-2"},
         {WK_OP_SCATTER, 3, 1, 2, WICK_F32, "000 111"},
         {WK_OP_ROPE, 4, 1, 3, WICK_F32, "0000 1111 22--"},

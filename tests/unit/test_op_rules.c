@@ -96,6 +96,7 @@ static const rule rules[] = {
     {WK_OP_CUMULATE, "bm bm", "nn", "", "", false, {{0}}},
     {WK_OP_ARGSORT, "bm bm", "US", "", "", false, {{0}}},
     {WK_OP_TOP_K, "bmk bmk bmn", "fUf", "n", "", false, {{0}}},
+    {WK_OP_DRAW, "1 m m", "UPU", "", "1", false, {.draw = {.k = 2}}},
     {WK_OP_POOL,
      "nkgtz nkdmz",
      "nn",
@@ -405,6 +406,11 @@ static void test_counts_of_elements(void **state) {
         expect(k <= 7, &op, "k", 0, k);
     }
     for (int change = 0; change <= 1; change++) {
+        op = make(rule_of(WK_OP_DRAW));
+        op.p.draw.k = change == 0 ? 1 : 0;
+        expect(change == 0, &op, "k", 1, change);
+        op.p.draw.k = (uint32_t)op.view[1].extent[0] + (uint32_t)change;
+        expect(change == 0, &op, "k", 1, change);
         op = make(rule_of(WK_OP_TOP_K));
         op.view[2].extent[2] = UINT32_MAX + (int64_t)change;
         expect(change == 0, &op, "n", 2, change);

@@ -1,5 +1,5 @@
 /* llm/shortlist: the best logits and what a sampler makes of them alone: the same choice as of
- * the whole row wherever wk_sampler_reach says so. */
+ * the whole row wherever wk_sampler_reach says so; and what a device draws from them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -141,7 +141,7 @@ static uint32_t choose(const wick_sampler_desc *desc, const float *row, const ui
     wick_error error = {0};
     uint32_t id = N;
     if (wk_sampler_make(&heap, desc, NULL, N, &sampler, &error) != WICK_OK ||
-        wk_sampler_choose(&sampler, row, tokens, N_TOKENS, &id, &error) != WICK_OK)
+        wk_sampler_choose(&sampler, row, tokens, tokens ? N_TOKENS : 0, &id, &error) != WICK_OK)
         fail_msg("%s", error.message);
     wk_sampler_free(&heap, &sampler);
     return id;
@@ -205,12 +205,89 @@ static void test_reach(void **state) {
                      (uint64_t)UINT32_MAX + 1);
 }
 
+/* --- A draw --- */
+
+/* Of list, kept as number 1 of two, after which another tensor gets the id. */
+static uint32_t draw_id(const float *list, const wk_draw *draw) {
+    enum { AT = 5, N_WORDS = 7 };
+    static float zeros[2 * WK_SHORTLIST_KEPT];
+    float both[2][WK_SHORTLIST_KEPT];
+    uint32_t words[N_WORDS] = {0}, id;
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const x =
+        wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(1, WK_SHORTLIST_WORDS), list,
+                              WK_SHORTLIST_WORDS * sizeof *list);
+    wick_tensor *const kept = wick_tensor_from_data(
+        device, WICK_F32, WICK_SHAPE(2, WK_SHORTLIST_KEPT), zeros, sizeof zeros);
+    wick_tensor *const to =
+        wick_tensor_from_data(device, WICK_U32, WICK_SHAPE(N_WORDS), words, sizeof words);
+    assert_int_equal(wk_shortlist_keep(x, kept, 1, draw), WICK_OK);
+    assert_int_equal(wk_shortlist_give(kept, 1, to, AT), WICK_OK);
+    assert_int_equal(wick_read(kept, both, sizeof both), WICK_OK);
+    assert_int_equal(wick_read(to, words, sizeof words), WICK_OK);
+    wick_scope_end(scope);
+    assert_memory_equal(both[1], list, WK_SHORTLIST_WORDS * sizeof *list);
+    assert_memory_equal(both[0], zeros, sizeof both[0]);
+    memcpy(&id, &both[1][WK_SHORTLIST_WORDS], sizeof id);
+    for (int i = 0; i < N_WORDS; i++) assert_int_equal(words[i], i == AT ? id : 0);
+    return id;
+}
+
+/* What the device draws is what the sampler chooses by the same number. */
+static void test_same_draw(void **state) {
+    (void)state;
+    wk_rng rng = {.seed = 4};
+    float row[N], list[WK_SHORTLIST_WORDS];
+    int n_drawn = 0;
+    for (int round = 0; round < 1000; round++) {
+        fill_row(&rng, row);
+        make_list(row, list);
+        const wick_sampler_desc desc = {.temperature = ONE_OF(&rng, 0, 0.3F, 1, 2, 5),
+                                        .top_k = (uint32_t)ONE_OF(&rng, 1, 2, 40, 127, 128),
+                                        .top_p = ONE_OF(&rng, 1, 0.1F, 0.95F),
+                                        .min_p = ONE_OF(&rng, 0, 0.02F, 0.5F),
+                                        .seed = 1 + wk_rng_u32(&rng)};
+        wk_rng drawn = {.seed = desc.seed};
+        const wk_draw draw = {.temperature = desc.temperature,
+                              .top_p = desc.top_p,
+                              .min_p = desc.min_p,
+                              .u = wk_rng_uniform(&drawn),
+                              .k = desc.top_k};
+        const uint32_t want = choose(&desc, row, NULL);
+        n_drawn += want != id_of(list, 0);
+        assert_int_equal(draw_id(list, &draw), want);
+    }
+    assert_true(n_drawn > 300);
+}
+
+/* Logits that decide nothing give an id of the list. */
+static void test_draw_from_nothing(void **state) {
+    (void)state;
+    static const float odd[] = {NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < WK_COUNT(odd); i++) {
+        for (uint32_t n = 0; n <= WK_SHORTLIST; n += WK_SHORTLIST / 2) {
+            float list[WK_SHORTLIST_WORDS];
+            for (uint32_t k = 0; k < WK_SHORTLIST; k++) {
+                const uint32_t id = 1000 + k;
+                list[k] = k < n ? odd[i] : 1;
+                memcpy(&list[WK_SHORTLIST + k], &id, sizeof id);
+            }
+            const wk_draw draw = {
+                .temperature = 1, .top_p = 0.5F, .min_p = 0.1F, .u = 0.5F, .k = WK_SHORTLIST};
+            const uint32_t id = draw_id(list, &draw);
+            assert_true(id >= 1000 && id < 1000 + WK_SHORTLIST);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_spread_has_the_best),
                                        cmocka_unit_test(test_no_numbers_decide_nothing),
                                        cmocka_unit_test(test_ids_outside_are_refused),
                                        cmocka_unit_test(test_fits),
                                        cmocka_unit_test(test_same_choice),
-                                       cmocka_unit_test(test_reach)};
+                                       cmocka_unit_test(test_reach),
+                                       cmocka_unit_test(test_same_draw),
+                                       cmocka_unit_test(test_draw_from_nothing)};
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { missing, startBrowser } from "./browser.mjs";
 import {
-  checkAborts, checkFamily, checkModels, checkSessions, checkTokens,
+  checkAborts, checkAhead, checkFamily, checkModels, checkSessions, checkTokens,
 } from "./checks.mjs";
 import {
   longOnes, missingFamilies, missingSmol, repeated, serve, smol, stories, withTemplate,
@@ -78,6 +78,7 @@ export function testWebGpu(kind, { checkAdapter, families, gpuOptions, nAborts }
       const { device } = await checkGenerating(t, { call, base }, { backend: "webgpu" }, 32);
       assert.equal(device.backend, "webgpu");
       checkAdapter(device.adapter);
+      await t.test("a GPU that runs ahead", () => checkAhead(call, stories));
       await t.test("generations given up", () => checkAborts(call, repeated(nAborts), 3));
       await t.test("sessions", () => checkSessions(call, repeated(15)));
       await t.test("models", () => checkModels(call, base, repeated(8)));

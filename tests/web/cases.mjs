@@ -156,10 +156,10 @@ export const cases = {
    * The tokens after a prompt, in a session of its own, and what the device did meanwhile.
    * loseAfter: the GPU is lost after so many tokens.
    */
-  async generate({ prompt, maxTokens, loseAfter }) {
+  async generate({ prompt, maxTokens, loseAfter, speculate = "none", options }) {
     const before = await wick.stats();
-    const session = await model.session({ speculate: "none" }); // guesses are read back, too
-    const tokens = await tokensBehind(session, prompt, { maxTokens }, async (n) => {
+    const session = await model.session({ speculate }); // those of "ngram" are read back, too
+    const tokens = await tokensBehind(session, prompt, { maxTokens, ...options }, async (n) => {
       if (n === loseAfter) await wick.loseDevice();
     });
     await session.close();

@@ -19,6 +19,18 @@ export async function checkTokens(call, { prompt, tokens, nVocab }, { maxTokens,
   assert.ok(did.bytesRead <= nReads * bytesEach, `${did.bytesRead} bytes read back`);
 }
 
+/** A GPU that draws tokens itself and computes on: the same tokens, few reads of several. */
+export async function checkAhead(call, { prompt, tokens }) {
+  const maxTokens = 24, drawn = { temperature: 0.8, topK: 40, seed: 3 };
+  const { tokens: want } = await call("generate", { prompt, maxTokens, options: drawn });
+  for (const [options, expected] of [[{}, tokens.slice(0, maxTokens)], [drawn, want]]) {
+    const { tokens: got, did, backend } =
+      await call("generate", { prompt, maxTokens, speculate: "ahead", options });
+    assert.deepEqual(got, expected);
+    if (backend === "webgpu") assert.ok(did.reads <= 8, `${did.reads} reads`);
+  }
+}
+
 /**
  * Device memory is the same after each round but the first, the module's after each but two. What
  * is kept of released tensors grows until it is as many as any round has had at once.

@@ -3,7 +3,8 @@
 import test from "node:test";
 import { cases } from "./cases.mjs";
 import {
-  checkAborts, checkFamily, checkModels, checkReuse, checkSessions, checkTogether, checkTokens,
+  checkAborts, checkAhead, checkFamily, checkModels, checkReuse, checkSessions, checkTogether,
+  checkTokens,
 } from "./checks.mjs";
 import {
   familyNames, missingFamilies, missingSmol, repeated, serve, smol, stories, testsAll,
@@ -25,6 +26,7 @@ async function checkBackend(t, options) {
   await cases.open({ math: "exact", strict: true, ...options }, base + stories.path);
   const maxTokens = options.backend === "cpu" || testsAll ? 200 : 64;
   await t.test("stories260K", () => checkTokens(call, stories, { maxTokens }));
+  await t.test("a GPU that runs ahead", () => checkAhead(call, stories));
   await t.test("generations given up", () => checkAborts(call, repeated(100), 7));
   await t.test("sessions", () => checkSessions(call, repeated(50)));
   await t.test("a text that is in the cache", () => checkReuse(call));

@@ -19,7 +19,7 @@ static const option_field session_fields[] = {
     {"special", OPTION_BOOL, AT(special), NULL},
     {"ignoreEnd", OPTION_BOOL, AT(ignore_end), NULL},
     {"logprobs", OPTION_UINT, AT(n_logprobs), NULL},
-    {"speculate", OPTION_CHOICE, AT(speculate), "auto none ngram"},
+    {"speculate", OPTION_CHOICE, AT(speculate), "auto none ngram draft heads ahead"},
     {"noReuse", OPTION_BOOL, AT(no_reuse), NULL},
     {"temperature", OPTION_FLOAT, AT(sampler.temperature), NULL},
     {"topK", OPTION_UINT, AT(sampler.top_k), NULL},

@@ -76,7 +76,7 @@ const GENERATE: Rules<GenerateOptions> = {
 export const SESSION: Rules<SessionOptions> = {
   contextLength: LENGTH, chunkLength: LENGTH,
   cache: oneOf("auto", "f32", "f16", "q8_0", "q4_0"), logprobs: COUNT, noReuse: FLAG,
-  speculate: oneOf("auto", "none", "ngram"), ...GENERATE,
+  speculate: oneOf("auto", "none", "ngram", "ahead"), ...GENERATE,
 };
 export const API: Rules<ApiOptions> = {
   name: TEXT, chatTemplate: TEXT, parallel: whole(1, 1024), maxQueue: COUNT, ...SESSION,

@@ -305,10 +305,12 @@ export interface SessionOptions extends GenerateOptions {
   /** How many log probabilities come with each token, at most 1024. */
   logprobs?: number;
   /**
-   * Guesses at the tokens to come, computed together: `ngram`, what followed when the last tokens
-   * were in the text before; default: `auto`, the same where it is measured to pay.
+   * Guesses at the tokens to come, which change no text: `ngram`, what followed when the last
+   * tokens were in the text before, computed together; `ahead`, what a GPU draws itself (`topK` up
+   * to 128, or temperature 0), so that it does not wait for the page; default: `auto`, both where
+   * they are measured to pay.
    */
-  speculate?: "auto" | "none" | "ngram";
+  speculate?: "auto" | "none" | "ngram" | "ahead";
   /** Computes all of its tokens itself, also those that another text has in the cache. */
   noReuse?: boolean;
 }

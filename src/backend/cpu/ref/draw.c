@@ -10,14 +10,14 @@ static double value_at(const wk_row *x, int64_t i) {
     return value;
 }
 
-/* How many of the first k top_p and min_p leave. */
+/* How many of the first k top_p and min_p leave: at least one. */
 static int64_t count_kept(const wk_draw *draw, const wk_row *x) {
     const double best = value_at(x, 0), least = best + log((double)draw->min_p);
     double total = 0, sum = 0;
     for (int64_t i = 0; i < draw->k; i++) total += exp(value_at(x, i) - best);
     const double most = draw->top_p < 1 ? (double)draw->top_p * total : INFINITY;
     int64_t n = 0;
-    while (n < draw->k && (n == 0 || sum < most) && value_at(x, n) >= least)
+    while (n < draw->k && (n == 0 || (sum < most && value_at(x, n) >= least)))
         sum += exp(value_at(x, n++) - best);
     return n;
 }
@@ -30,7 +30,8 @@ static int64_t draw_from(const wk_draw *draw, const wk_row *x) {
     for (int64_t i = 0; i < n; i++) total += exp((value_at(x, i) - best) * scale);
     double left = (double)draw->u * total;
     int64_t drawn = n;
-    while (drawn > 0 && left >= 0) left -= exp((value_at(x, --drawn) - best) * scale);
+    do left -= exp((value_at(x, --drawn) - best) * scale);
+    while (drawn > 0 && left >= 0); /* not where it is no number */
     return drawn;
 }
 

@@ -22,15 +22,16 @@ fn main() {
     var n = 0u;
     var sum = 0.0;
     var total = 0.0;
-    while (n < params.k && (n == 0u || sum < most) && above(n) >= params.least) {
+    while (n < params.k && (n == 0u || (sum < most && above(n) >= params.least))) {
         sum += exp(above(n));
         total += exp(above(n) * params.scale);
         n++;
     }
     var left = params.u * total;
-    while (n > 0u && left >= 0.0) {
+    loop {
         n--;
         left -= exp(above(n) * params.scale);
+        if (n == 0u || !(left >= 0.0)) { break; } // it may be no number
     }
     if (params.scale == 0.0) { n = 0u; }
     store_y(params.first.x, load_ids(params.first.z + n * params.stride.y));
