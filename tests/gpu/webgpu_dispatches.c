@@ -85,7 +85,8 @@ static double dispatches_per_token(const family *f, wick_device_desc desc) {
     wick_device *device;
     wick_model *const model = open_family(f, desc, &device);
     wick_session *session;
-    const wick_session_desc of_session = {.max_tokens = WARM + STEPS, .ignore_end = true};
+    const wick_session_desc of_session = {
+        .max_tokens = WARM + STEPS, .ignore_end = true, .speculate = WICK_SPECULATE_NONE};
     assert_int_equal(wick_session_open(model, &of_session, &session, NULL), WICK_OK);
     static const uint32_t prompt[] = {5, 12, 19};
     assert_int_equal(wick_session_append_tokens(session, prompt, 3), WICK_OK);

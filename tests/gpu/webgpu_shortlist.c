@@ -77,7 +77,8 @@ static void test_same_tokens(void **state) {
     for (size_t i = 0; i < sizeof samplers / sizeof *samplers; i++) {
         uint32_t tokens[N_TOKENS], wanted[N_TOKENS];
         uint64_t n_short, n_whole;
-        wick_session_desc desc = {.sampler = samplers[i], .ignore_end = true};
+        wick_session_desc desc = {
+            .sampler = samplers[i], .ignore_end = true, .speculate = WICK_SPECULATE_NONE};
         assert_int_equal(generate(&desc, tokens, &n_short), N_TOKENS);
         desc.n_logprobs = 1; /* takes the whole row */
         assert_int_equal(generate(&desc, wanted, &n_whole), N_TOKENS);
