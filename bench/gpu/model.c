@@ -12,31 +12,18 @@ typedef struct timer {
     wick_model *model;
     wick_session *session;
     uint32_t n_context;         /* tokens in it */
-    double encode_seconds;      /* of the steps so far, up to their submit */
     double seconds_of_a_prompt; /* per token, of the last one */
 } timer;
 
 /* ---- Steps ---- */
 
-static void step(timer *t, wick_event *event, bool *is_submitted) {
-    wick_device_stats before, after;
-    wick_error error = {0};
-    wick_device_get_stats(t->bench->device, &before);
-    const double begin = wick_time();
-    const wick_status status = wick_session_step(t->session, event);
-    const double spent = wick_time() - begin;
-    if (status != WICK_OK) (void)wick_session_error(t->session, &error);
-    check(status, &error);
-    if (!*is_submitted) t->encode_seconds += spent;
-    wick_device_get_stats(t->bench->device, &after);
-    *is_submitted |= after.n_submits > before.n_submits;
-}
-
 static void next_token(timer *t) {
     wick_event event = {0};
-    bool is_submitted = false;
     while (event.kind != WICK_EVENT_TOKEN) {
-        step(t, &event, &is_submitted);
+        wick_error error = {0};
+        const wick_status status = wick_session_step(t->session, &event);
+        if (status != WICK_OK) (void)wick_session_error(t->session, &error);
+        check(status, &error);
         if (event.kind == WICK_EVENT_PENDING) wick_pause(t->bench->device);
     }
     t->n_context++;
@@ -134,7 +121,8 @@ static void put_counts(timer *t, const wick_device_stats *before, uint32_t n) {
     put_number(b, "submits_per_token", (double)(after.n_submits - before->n_submits) / n);
     put_number(b, "reads_per_token", (double)(after.n_reads - before->n_reads) / n);
     put_number(b, "fallbacks_per_token", (double)(after.n_fallbacks - before->n_fallbacks) / n);
-    put_number(b, "encode_us_on_critical_path", 1e6 * t->encode_seconds / n);
+    put_number(b, "encode_us_on_critical_path",
+               1e6 * (after.encode_seconds - before->encode_seconds) / n);
     /* Every weight once, the keys and values in use. */
     const double cached = (double)session.cache_bytes / session.context_length * t->n_context;
     put_number(b, "bytes_per_token", (double)info.weight_bytes + cached);
@@ -148,7 +136,6 @@ static void decode(timer *t, uint32_t depth) {
     next_token(t); /* warms up */
     wick_device_get_stats(t->bench->device, &before);
     const double profiled = profiled_seconds(t->bench);
-    t->encode_seconds = 0;
     while (n_done < n && (n_done < 2 || !is_late(t->bench))) {
         const double begin = wick_time();
         next_token(t);

@@ -65,6 +65,7 @@ typedef struct wk_backend_stats {
     uint64_t buffer_bytes, buffer_peak_bytes;
     uint64_t n_dispatches;
     uint64_t longest_submit_ns; /* until it was seen to have run */
+    uint64_t encode_ns;         /* see wick_device_stats */
     /* What the buffers' memory is taken from; all 0 where there is no such pool. */
     uint64_t pool_bytes, pool_peak_bytes, pool_free_bytes, pool_largest_free_bytes;
     uint64_t n_pool_hits, n_pool_misses;

@@ -298,6 +298,7 @@ void wick_device_get_stats(const wick_device *device, wick_device_stats *stats) 
                                  .bytes_read = of.bytes_read,
                                  .n_dispatches = of.n_dispatches,
                                  .longest_submit = 1e-9 * (double)of.longest_submit_ns,
+                                 .encode_seconds = 1e-9 * (double)of.encode_ns,
                                  .pool_bytes = of.pool_bytes,
                                  .pool_peak_bytes = of.pool_peak_bytes,
                                  .pool_free_bytes = of.pool_free_bytes,

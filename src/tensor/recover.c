@@ -104,6 +104,7 @@ static void add_stats(wk_backend_stats *sum, const wk_backend_stats *of) {
     sum->bytes_uploaded += of->bytes_uploaded;
     sum->bytes_read += of->bytes_read;
     sum->n_dispatches += of->n_dispatches;
+    sum->encode_ns += of->encode_ns;
     sum->n_pool_hits += of->n_pool_hits;
     sum->n_pool_misses += of->n_pool_misses;
     sum->n_pipelines += of->n_pipelines;

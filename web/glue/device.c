@@ -158,6 +158,7 @@ DOOR(const char *, device_info, const wick_device *device) {
     X(losses, n_losses)                                                                            \
     X(dispatches, n_dispatches)                                                                    \
     X(longestSubmitSeconds, longest_submit)                                                        \
+    X(encodeSeconds, encode_seconds)                                                               \
     X(poolBytes, pool_bytes)                                                                       \
     X(poolPeakBytes, pool_peak_bytes)                                                              \
     X(poolFreeBytes, pool_free_bytes)                                                              \

@@ -156,6 +156,8 @@ export interface DeviceStats {
   /** Of a GPU, as all that follows: what the operations came to. */
   dispatches: number;
   longestSubmitSeconds: number;
+  /** How long it had nothing to do while commands were made for it. */
+  encodeSeconds: number;
   /** Bytes taken for buffers, now and at most, and those of them that are free for others. */
   poolBytes: number;
   poolPeakBytes: number;
