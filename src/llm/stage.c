@@ -452,7 +452,9 @@ static wick_status prepare_steps(wk_stage *stage) {
     if (!stage->lists)
         stage->lists =
             wick_empty(stage->device, WICK_F32, WICK_SHAPE(WK_MOST_STEPS, WK_SHORTLIST_KEPT));
-    return stage->lists ? WICK_OK : wk_device_err(stage->device)->status;
+    if (!stage->lists) return wk_device_err(stage->device)->status;
+    wk_tensor_forget_fault(stage->lists); /* of a batch before */
+    return WICK_OK;
 }
 
 static wick_status begin(wk_stage *stage, const wk_stage_batch *batch) {

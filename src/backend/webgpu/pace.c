@@ -62,10 +62,17 @@ void wk_pace_add(wk_backend_device *dev, double estimate) { dev->pace.recorded +
 
 /* --- Measurements --- */
 
+void wk_pace_work(wk_backend_device *dev) {
+    wk_pace *const pace = &dev->pace;
+    if (pace->idle_since == 0 && dev->n_done == dev->n_submitted) pace->idle_since = wk_clock_ns();
+}
+
 void wk_pace_submitted(wk_backend_device *dev) {
     wk_pace *const pace = &dev->pace;
     const double estimate = pace->recorded;
     pace->recorded = 0;
+    if (pace->idle_since != 0) pace->waited += wk_clock_ns() - pace->idle_since;
+    pace->idle_since = 0;
     if (pace->n_waiting == WK_PACE_WAITING) return; /* no caller polls: nothing to learn */
     pace->waiting[(pace->first + pace->n_waiting++) % WK_PACE_WAITING] =
         (wk_pace_submit){.ticket = dev->n_submitted, .estimate = estimate, .begun = wk_clock_ns()};

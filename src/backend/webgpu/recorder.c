@@ -2,7 +2,7 @@
 #include "backend/webgpu/recorder.h"
 
 #include "backend/webgpu/memory.h"
-#include "backend/webgpu/submit.h"
+#include "backend/webgpu/pace.h"
 #include "backend/webgpu/webgpu_state.h"
 
 #include <assert.h>
@@ -112,7 +112,7 @@ wk_gpu_command *wk_recorder_next(wk_backend_device *dev, wk_recorder *recorder, 
                                            &recorder->capacity, sizeof *commands, err);
     if (!commands) return NULL;
     recorder->commands = commands;
-    if (recorder == &dev->recorder) wk_webgpu_note_work(dev);
+    if (recorder == &dev->recorder) wk_pace_work(dev);
     wk_gpu_command *const command = &commands[recorder->n_commands++];
     *command = (wk_gpu_command){.kind = WK_GPU_COPY};
     return command;

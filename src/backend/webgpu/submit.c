@@ -6,20 +6,8 @@
 #include "backend/webgpu/profile.h"
 #include "backend/webgpu/recorder.h"
 #include "backend/webgpu/webgpu_state.h"
-#include "sys/clock.h"
 
 #include <assert.h>
-
-void wk_webgpu_note_work(wk_backend_device *dev) {
-    if (dev->idle_since == 0 && dev->n_done == dev->n_submitted) dev->idle_since = wk_clock_ns();
-}
-
-static void note_submit(wk_backend_device *dev) {
-    dev->n_submitted++;
-    dev->stats.n_submits++;
-    if (dev->idle_since != 0) dev->stats.encode_ns += wk_clock_ns() - dev->idle_since;
-    dev->idle_since = 0;
-}
 
 static wick_status submit_recorded(wk_backend_device *dev, wick_error *err) {
     wk_recorder *const recorder = &dev->recorder;
@@ -38,7 +26,8 @@ static wick_status submit_recorded(wk_backend_device *dev, wick_error *err) {
         dev->profile.n_timed = 0;
         return status;
     }
-    note_submit(dev);
+    dev->n_submitted++;
+    dev->stats.n_submits++;
     if (may_fault) dev->fault_given = dev->n_submitted;
     if (may_fault && dev->fault_unseen == 0) dev->fault_unseen = dev->n_submitted;
     wk_pace_submitted(dev);

@@ -4,8 +4,6 @@
 
 #include "backend/backend.h"
 
-/* Before a write or a command: one is being made for the device. */
-void wk_webgpu_note_work(wk_backend_device *dev);
 /* Submits what is recorded, if anything is. */
 wick_status wk_webgpu_flush(wk_backend_device *dev, wick_error *err);
 /* The same for callers that cannot fail: the next poll reports the error. */

@@ -125,6 +125,7 @@ static void get_info(const wk_backend_device *dev, wick_device_info *info) {
 static void get_stats(const wk_backend_device *dev, wk_backend_stats *stats) {
     *stats = dev->stats;
     stats->longest_submit_ns = dev->pace.longest;
+    stats->encode_ns = dev->pace.waited;
     wk_pool_stats(dev, stats);
     wk_cache_stats(dev, stats);
 }

@@ -47,8 +47,6 @@ struct wk_backend_device {
     uint64_t recording;         /* number of the one that is open, from 1 */
     uint64_t replayed_in;       /* number of the latest one with a plan's commands */
     wk_ticket n_submitted, n_done;
-    uint64_t idle_since; /* nanoseconds: nothing was left to run when this recording began; 0: not
-                          * so */
     wk_webgpu_read *reads;
     size_t n_reads;
     wk_view tables;         /* of panel_wgsl.c, once they are needed */
