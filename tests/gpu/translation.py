@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Every kernel as the compilers of real GPUs read it (TAP): naga translates its WGSL to SPIR-V,
 MSL and HLSL, and the SPIR-V has no index of a local array or vector that depends on data, because
-most GPUs keep such an array in memory. Not seen: counters of loops whose bound is not constant,
-variables that get several constants, and arrays that are passed by pointer. The programs are those
-that random operations need, chosen as for a GPU.
+most GPUs keep such an array in memory. Known are constants, counters that are compared with what
+is known, so that a compiler can unroll their loops, and parameters that are known in all calls.
+The programs are those that random operations need, chosen as for a GPU.
 
 usage: translation.py --backend webgpu --webgpu-lib PATH [--print]"""
 
@@ -22,8 +22,10 @@ FORMATS = ("spv", "metal", "hlsl")
 
 # SPIR-V 1.6, sections 3.7 and 3.49.
 CONSTANTS, VARIABLE, LOAD, STORE, CHAINS, EXTRACT = (43, 44, 46), 59, 61, 62, (65, 66), 77
+BEGIN, PARAMETER, CALL, POINTER = 54, 55, 57, 32
 FUNCTION, PRIVATE = 7, 6
 ARITHMETIC = (124, 128, 130, 132, 134, 135, 137, 138, 139, 194, 195, 196, 197, 199)
+COMPARISONS = range(170, 180)  # of integers
 
 
 def instructions(path):
@@ -41,30 +43,67 @@ class Module:
 
     def __init__(self, path):
         self.made, self.stored, self.indices, self.length = {}, {}, [], 0
+        self.compared, self.pointers, self.given = [], {}, {}
+        parameters, calls = {}, []  # of each function
         for operation, operands in instructions(path):
             self.length += 1
             if operation in (VARIABLE, LOAD, *CONSTANTS, *ARITHMETIC):
                 self.made[operands[1]] = (operation, operands[2:])
+            elif operation == POINTER:
+                self.pointers[operands[0]] = operands[1]
+            elif operation == BEGIN:
+                of_function = parameters.setdefault(operands[1], [])
+            elif operation == PARAMETER:
+                self.made[operands[1]] = (PARAMETER, (self.pointers.get(operands[0]),))
+                of_function.append(operands[1])
+            elif operation == CALL:
+                calls.append(operands[2:])
+            elif operation in COMPARISONS:
+                self.compared.append(operands[2:])
             elif operation == STORE:
                 self.stored.setdefault(operands[0], []).append(operands[1])
             elif operation in CHAINS and self.is_local(operands[2]):
                 self.indices += operands[3:]
             elif operation == EXTRACT:  # of a vector in registers
                 self.indices.append(operands[3])
+        for function, *given in calls:
+            for parameter, value in zip(parameters[function], given):
+                self.given.setdefault(parameter, []).append(value)
 
     def is_local(self, value):
         operation, operands = self.made.get(value, (0, ()))
-        return operation == VARIABLE and operands[0] in (FUNCTION, PRIVATE)
+        return operation in (VARIABLE, PARAMETER) and operands[0] in (FUNCTION, PRIVATE)
+
+    def reads(self, value, variable):
+        """It is made of the variable."""
+        operation, operands = self.made.get(value, (0, ()))
+        if operation == LOAD:
+            return operands[0] == variable
+        return operation in ARITHMETIC and any(self.reads(of, variable) for of in operands)
+
+    def is_bounded(self, variable, above):
+        """A counter that is compared with what is known: a compiler can unroll its loop."""
+        return any(self.reads(a, variable) and self.is_known(b, above) or
+                   self.reads(b, variable) and self.is_known(a, above) for a, b in self.compared)
 
     def is_known(self, value, above=()):
-        """It follows from constants and from variables that begin and go on with constants."""
+        """It follows from constants, and from counters that go from one constant to another."""
         operation, operands = self.made.get(value, (0, ()))
         if operation in CONSTANTS or value in above:
             return True
         if operation == LOAD and self.is_local(operands[0]):
-            return all(self.is_known(stored, (*above, value, operands[0]))
-                       for stored in self.stored.get(operands[0], [])) or operands[0] in above
-        return operation in ARITHMETIC and all(self.is_known(of, above) for of in operands)
+            variable, stored = operands[0], self.stored.get(operands[0], [])
+            if variable in above:
+                return True
+            counts = [self.reads(by, variable) for by in stored]
+            if any(counts) and not self.is_bounded(variable, (*above, variable)):
+                return False
+            begins = {by for by, is_count in zip(stored, counts) if not is_count}
+            return len(begins) <= 1 and all(self.is_known(by, (*above, value, variable))
+                                            for by in stored)
+        of = self.given.get(value, ()) if operation == PARAMETER else operands
+        return (operation in (PARAMETER, *ARITHMETIC) and
+                all(self.is_known(x, (*above, value)) for x in of))
 
     def count_computed_indices(self):
         """Of local arrays, and of vectors in registers."""

@@ -80,7 +80,7 @@ fn weigh_step(t: Tile, here: vec4<u32>, step: u32) {
     let key = step + 4u * t.lane;
     var at: vec4<u32>;
     var blocks: vec4<u32>;
-    for (var i = 0u; i < params.n_lanes / 8u; i++) {
+    for (var i = 0u; i < 4u && i < params.n_lanes / 8u; i++) {
         blocks[i] = find_block(t, here, key + i);
         at[i] = params.first.z + place(blocks[i], t.group, key + i, params.k);
     }
@@ -95,7 +95,7 @@ fn weigh_step(t: Tile, here: vec4<u32>, step: u32) {
     weights[to + 2u] = dots[2];
     weights[to + 3u] = dots[3];
     var most_here = vec4<f32>(params.low);
-    for (var i = 0u; i < params.n_lanes / 8u; i++) {
+    for (var i = 0u; i < 4u && i < params.n_lanes / 8u; i++) {
         let logit = logit_of(t, weights[to + i], key + i, blocks[i] == NONE);
         weights[to + i] = logit;
         most_here = max(most_here, logit);
@@ -262,7 +262,7 @@ fn store_results(t: Tile, is_mine: vec4<bool>, sequence: u32) {
 fn sinks_of(t: Tile) -> vec4<f32> {
     var sink = vec4<f32>(params.low);
     if ((params.has & HAS_SINKS) == 0u) { return sink; }
-    for (var i = 0u; i < params.n_lanes / 8u; i++) {
+    for (var i = 0u; i < 4u && i < params.n_lanes / 8u; i++) {
         let head = t.group * params.heads + (t.begin + t.quad * 4u + i) % params.heads;
         sink[i] = f32(load_sinks(params.first_more.z + head * params.sinks_stride));
     }
@@ -273,7 +273,7 @@ fn sinks_of(t: Tile) -> vec4<f32> {
 fn load_queries(t: Tile) {
     for (var l = t.lane; l < params.d; l += 32u) {
         var q = vec4<f32>(0.0);
-        for (var i = 0u; i < params.n_lanes / 8u; i++) {
+        for (var i = 0u; i < 4u && i < params.n_lanes / 8u; i++) {
             let query = t.begin + t.quad * 4u + i;
             if (query >= t.end) { continue; }
             let head = t.group * params.heads + query % params.heads;
@@ -308,7 +308,7 @@ fn take_queries(t: Tile, begin: u32, end: u32) -> vec4<bool> {
     var ends = vec4<u32>(0u);
     var positions = vec4<u32>(0u);
     var slopes = vec4<f32>(0.0);
-    for (var i = 0u; i < params.n_lanes / 8u; i++) {
+    for (var i = 0u; i < 4u && i < params.n_lanes / 8u; i++) {
         let query = t.begin + t.quad * 4u + i;
         let row = query / params.heads - t.begin / params.heads;
         if (query >= t.end || row < begin || row >= end) { continue; }

@@ -38,7 +38,7 @@ fn dot_keys(at: vec4<u32>, query: u32) -> array<vec4<f32>, 4> {
             let quants = select((before >> vec4<u32>(16u)) | (next << vec4<u32>(16u)), next, is_odd);
             before = next;
             let to = query + 32u * b + 4u * j;
-            for (var i = 0u; i < params.n_lanes / 8u; i++) {
+            for (var i = 0u; i < 4u && i < params.n_lanes / 8u; i++) {
                 if (UNITS == 17) {
                     s[i] = dot_four(signed_bytes(quants[i]) * d[i], to, s[i]);
                 } else {

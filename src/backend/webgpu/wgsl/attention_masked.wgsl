@@ -3,7 +3,7 @@
 fn changed(t: Tile, logit: vec4<f32>, key: u32, seen: vec4<bool>) -> vec4<f32> {
     if ((params.has & (HAS_MASK | HAS_BIAS)) == 0u) { return logit; }
     var out = logit;
-    for (var i = 0u; i < params.n_lanes / 8u; i++) {
+    for (var i = 0u; i < 4u && i < params.n_lanes / 8u; i++) {
         if (!seen[i]) { continue; }
         let query = t.begin + t.quad * 4u + i;
         let head = t.group * params.heads + query % params.heads;

@@ -73,7 +73,9 @@ fn gate_of(p: Place, i: u32) -> f32 {
     if (GATING == 1) { return softmax_of_kept(p, i, params.n_kept, params.nan); }
     if (GATING == 2) { return kept(p, i); }
     var sum = vec4<f32>(0.0);
-    for (var j = 0u; j < params.n_kept; j++) { sum[j % 4u] += kept(p, j); }
+    for (var j = 0u; j < params.n_kept; j += 4u) {
+        for (var l = 0u; l < 4u && j + l < params.n_kept; l++) { sum[l] += kept(p, j + l); }
+    }
     return quotient(kept(p, i), sum_four(sum));
 }
 
