@@ -291,7 +291,7 @@ static void save_prefixes(wick_model *model) {
     assert_int_equal(wick_prefixes_finish(prefixes, NULL), WICK_OK);
 }
 
-/* Prefixes are saved while guesses wait to be looked at, of any kind: they are no part of what
+/* Prefixes are saved while guesses wait to be looked at, of any kind: they do not belong to what
  * others may find. The text is computed again and again, from what was found of it. */
 static void check_prefixes(wick_model *model, wick_speculate speculate) {
     static story got, want;
