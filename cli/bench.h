@@ -12,7 +12,7 @@ typedef struct cli_bench_speed {
 /* What a generated token comes to on a GPU, on average. */
 typedef struct cli_bench_counts {
     double dispatches, submits, reads;
-    double encode_seconds; /* that it had nothing to do while commands were made for it */
+    double encode_seconds; /* that it was idle while the host made commands for it */
 } cli_bench_counts;
 
 /* One model with one device and one pair of lengths. */

@@ -163,8 +163,8 @@ static const cli_option speculation_options[] = {
      .argument = "auto|none|ngram|draft|heads|ahead",
      .help = "guess tokens and compute them together, which changes no text: ngram: "
              "guess what followed the last tokens earlier in the text; draft: use "
-             "--draft; heads: use the model's own prediction head; ahead: let a GPU compute "
-             "on from its best token; auto: what there is, where it pays",
+             "--draft; heads: use the model's own prediction head; ahead: let the "
+             "GPU draw tokens itself and compute on; auto: what there is, where it pays",
      .kind = &cli_word,
      .offset = offsetof(cli_engine_options, speculate)},
     {.name = "draft",

@@ -1,5 +1,6 @@
 # Writes the tables of INPUT (src/quant/iq_tables.c) to OUTPUT as the steps between their entries,
-# which pages download as a third of the bytes, with a constructor that fills them in. The entries,
+# which pages download as a third of the bytes, with a constructor that fills them in (so that
+# they are not const there, as they are for all who include quant/iq_tables.h). The entries,
 # as numbers to the base of their elements (3, or 8 of iq3), rise; 255 means that a step goes on.
 
 file(READ ${INPUT} source)
@@ -21,6 +22,10 @@ foreach(table IN LISTS tables)
     string(APPEND arrays "uint16_t ${name}[${n} + 1];\n")
     string(APPEND lists "    {${name}, ${n}, ${base}},\n")
     string(REGEX MATCHALL "0x[0-9a-f]+" codes "${table}")
+    list(LENGTH codes n_codes)
+    if(NOT n_codes EQUAL n)
+        message(FATAL_ERROR "${name} has ${n_codes} entries, not ${n}")
+    endif()
     set(next 0)
     foreach(code IN LISTS codes)
         string(REPLACE "c" "${code}" expression "${value}")

@@ -132,7 +132,8 @@ typedef struct wick_device_stats {
     uint64_t n_losses;     /* how often the device went away and was opened again */
     uint64_t n_dispatches; /* GPU: what the ops came to */
     double longest_submit; /* GPU: seconds that a submit of ops took, at most, as polls saw it */
-    double encode_seconds; /* GPU: that it had nothing to do while commands were made for it */
+    double encode_seconds; /* GPU: seconds that it was idle, as polls saw it, while the host made
+                            * commands for it */
     /* Memory that was taken for buffers, how much of it is free for new ones, and how often such a
      * one served. */
     uint64_t pool_bytes, pool_peak_bytes, pool_free_bytes;

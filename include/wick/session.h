@@ -95,7 +95,7 @@ typedef enum wick_cache {
  * otherwise, nearly so: see docs/speculation.md. */
 typedef enum wick_speculate {
     WICK_SPECULATE_AUTO, /* by look-up, else by the draft model or the model's prediction head if
-                          * there is one, else by the device; where they are measured to pay */
+                          * there is one, else by the GPU itself; where they are measured to pay */
     WICK_SPECULATE_NONE,
     WICK_SPECULATE_NGRAM, /* by look-up: what followed when the last tokens were in the text before;
                            * whether it pays or not */
@@ -103,10 +103,11 @@ typedef enum wick_speculate {
     WICK_SPECULATE_HEADS, /* by the model's prediction head alone (wick_model_desc.prediction_head):
                            * one token, once it was measured what a batch takes, and more where they
                            * are measured to pay */
-    WICK_SPECULATE_AHEAD, /* by the device, which computes up to seven tokens on from the one that
-                           * it finds best, before the sampler has chosen; whether it pays or not.
-                           * On GPUs, where a choice needs the 128 best logits at most (top_k, no
-                           * grammar) and no other session computes; else nothing is guessed */
+    /* By the GPU: it draws up to seven tokens itself, by temperature, top_k, top_p, min_p and the
+     * sampler's next random numbers, and computes on before the sampler has chosen; whether it pays
+     * or not. Where a choice needs the 128 best logits at most (temperature 0, or top_k up to 128;
+     * no grammar) and no other session computes; else nothing is guessed. */
+    WICK_SPECULATE_AHEAD,
 } wick_speculate;
 
 typedef struct wick_session_desc {

@@ -212,17 +212,6 @@ bool wk_batch_may_run_ahead(const wk_runner *runner) {
            !runner->desc.is_whole && wk_stage_takes_steps(runner->stages[0]);
 }
 
-/* Only a single token of a sequence that no other one waits with. */
-static void check_ahead(const wk_runner *runner) {
-    uint32_t n_waiting = 0;
-    for (const wk_sequence *s = runner->sequences; s; s = s->next) n_waiting += s->wants.n > 0;
-    for (wk_sequence *s = runner->sequences; s; s = s->next) {
-        const bool is_single = s->wants.n - s->wants.n_ahead == 1;
-        if (s->wants.draws && (n_waiting > 1 || !is_single || !wk_batch_may_run_ahead(runner)))
-            drop_guesses(s);
-    }
-}
-
 /* A token that was generated, with guesses at the next ones; and a few before it, computed again.
  */
 static bool is_single(const wk_waiting *waiting) {
@@ -254,10 +243,19 @@ static wick_status find_prefix(wk_sequence *s) {
 typedef struct filling {
     uint32_t budget, n_rows, n_outputs; /* rows that it may have, has, and of these outputs */
     uint32_t text_rows;                 /* of whole texts: of each */
+    uint32_t n_waiting;                 /* sequences */
     wk_sequence *refused;               /* the first one for which there was no memory */
     wick_status status;
     wick_error why;
 } filling;
+
+/* It runs ahead where it is a single token, of the only sequence that waits. */
+static void check_draws(const wk_runner *runner, wk_sequence *s, const filling *f) {
+    const wk_waiting *const wants = &s->wants;
+    const bool may = f->n_waiting == 1 && wants->n - wants->n_ahead == 1 && wants->is_short &&
+                     !s->has_no_steps && wk_batch_may_run_ahead(runner);
+    if (wants->draws && !may) drop_guesses(s);
+}
 
 /* Whole texts lie side by side, in the same number of rows each; of three tokens and four:
  *
@@ -302,6 +300,7 @@ static wick_status back_up(wk_runner *runner, wk_sequence *s, uint32_t *n) {
 
 /* Where the cache has no room for its tokens now, it is passed over. */
 static wick_status add_part(wk_runner *runner, wk_sequence *s, filling *f) {
+    check_draws(runner, s, f); /* it may have been asked again */
     uint32_t n = find_share(runner, s, f);
     if (n == 0) return WICK_OK;
     wick_status status = wk_sequence_make_room(s, s->n_cached + n);
@@ -350,7 +349,8 @@ wick_status wk_batch_choose(wk_runner *runner) {
     filling f = {.budget = find_budget(runner)};
     runner->n_parts = 0;
     ask_all(runner);
-    check_ahead(runner);
+    for (const wk_sequence *s = runner->sequences; s; s = s->next) f.n_waiting += s->wants.n > 0;
+    for (wk_sequence *s = runner->sequences; s; s = s->next) check_draws(runner, s, &f);
     WK_TRY(add_parts(runner, true, &f));
     WK_TRY(add_parts(runner, false, &f));
     if (runner->n_parts == 0 && f.refused) refuse(runner, &f);
@@ -551,6 +551,7 @@ static void describe(wk_runner *runner) {
 wick_status wk_batch_describe(wk_runner *runner) {
     const wk_batch_size size = size_of(runner);
     runner->batch.n_steps = runs_ahead(&runner->parts[0]) ? runner->parts[0].n : 1;
+    assert(runner->batch.n_steps == 1 || runner->n_parts == 1);
     runner->batch.step = 0;
     runner->batch.draws = runner->parts[0].waiting.draws;
     WK_TRY(reserve_rows(runner, size.n_rows));

@@ -249,12 +249,19 @@ wick_status wk_sequence_set_logits(wk_sequence *sequence, const void *logits) {
 
 /* --- Running --- */
 
+/* The next device may last no longer than one that has gone in the middle of several steps. */
+static void note_loss(wk_runner *runner, wick_status status) {
+    if (runner->batch.n_steps > 1 && wk_runner_is_loss(runner, status)) runner->is_careful = true;
+}
+
 static wick_status start_stage(wk_runner *runner, uint32_t stage) {
     runner->at = stage;
+    wick_status status;
     do {
-        WK_TRY(wk_stage_start(runner->stages[stage], &runner->batch, &runner->has_begun));
-    } while (wk_batch_next_step(runner));
-    return WICK_OK;
+        status = wk_stage_start(runner->stages[stage], &runner->batch, &runner->has_begun);
+    } while (status == WICK_OK && wk_batch_next_step(runner));
+    note_loss(runner, status);
+    return status;
 }
 
 /* Those of the batch go to the end of the runner's list. */
@@ -334,7 +341,7 @@ static void end_part(wk_runner *runner, const wk_part *part, wick_status status)
     wk_model_note_batch(runner->model, false);
     if (!s) return;
     if (status == WICK_OK && has_run_ahead && !runner->batch.has_drawn) {
-        s->has_no_guesses = true; /* it runs again, token by token */
+        s->has_no_steps = true; /* it runs again, token by token */
         wk_sequence_drop(s);
     }
     const bool is_dropped = s->is_dropped;
@@ -424,7 +431,9 @@ static void note_cost(wk_runner *runner) {
     const uint32_t n_steps = runner->batch.n_steps;
     if (2 * l->n_outputs >= l->n_rows && n_steps == 1)
         note_cost_of(runner->costs[0], l->n_rows, spent);
-    if (l->n_rows == 1 && l->n_outputs == 1) note_cost_of(runner->costs[1], n_steps, spent);
+    const bool is_class = (n_steps & (n_steps - 1)) == 0; /* there is no padding */
+    if (l->n_rows == 1 && l->n_outputs == 1 && is_class)
+        note_cost_of(runner->costs[1], n_steps, spent);
 }
 
 uint64_t *wk_sequence_costs(wk_sequence *sequence, bool runs_ahead) {
@@ -439,13 +448,11 @@ uint32_t wk_sequence_beside(const wk_sequence *sequence) { return sequence->n_be
 
 wk_batch_rows wk_sequence_batch_rows(const wk_sequence *sequence) {
     const wk_runner *const runner = sequence->runner;
-    assert(!runner->desc.is_whole);
+    assert(!runner->desc.is_whole && runner->batch.n_steps <= 1);
     uint32_t first = 0;
     for (uint32_t i = 0; i < runner->n_parts; i++) {
         const wk_part *const part = &runner->parts[i];
-        const bool is_step = runner->batch.n_steps > 1;
-        if (part->sequence == sequence)
-            return (wk_batch_rows){first, is_step ? 1 : part->n, part->first + runner->batch.step};
+        if (part->sequence == sequence) return (wk_batch_rows){first, part->n, part->first};
         first += part->n;
     }
     return (wk_batch_rows){.n = 0};
@@ -461,10 +468,8 @@ static void end_batch(wk_runner *runner, wick_status status) {
         end_part(runner, &runner->parts[i], runs_again ? WICK_PENDING : status);
     runner->n_parts = 0;
     if (status == WICK_OK) make_larger(runner);
-    if (is_lost && runner->batch.n_steps > 1)
-        runner->is_careful = true; /* the next device may last as long */
-    else if (runner->has_progress)
-        runner->is_careful = false;
+    note_loss(runner, status);
+    if (runner->has_progress) runner->is_careful = false;
     if (status < 0 && !is_lost) forget_cache(runner);
     wk_snapshots_poll(runner);
     if (status < 0) *wk_runner_err(runner) = (wick_error){.status = WICK_OK};

@@ -61,8 +61,8 @@ typedef struct wk_result {
     const wick_error *why; /* of a failure; valid until the next call */
 } wk_result;
 bool wk_sequence_has_result(const wk_sequence *sequence);
-/* What batches of 1, 2, 4, ... rows with logits have lately taken, in nanoseconds, or one row and
- * 0, 1, 3, ... that it ran ahead; of the runner. At most SEEN: not known. */
+/* What batches of 1, 2, 4, ... rows with logits have lately taken, in nanoseconds, or 1, 2, 4, ...
+ * steps of one row; of the runner. At most SEEN: not known. */
 enum { WK_COST_CLASSES = 6, WK_COST_SEEN = 1 };
 uint64_t *wk_sequence_costs(wk_sequence *sequence, bool runs_ahead);
 /* Most guesses of a part that runs ahead; 0: none of its parts can. */

@@ -41,6 +41,7 @@ struct wk_sequence {
     uint32_t ahead[WK_MOST_STEPS]; /* see wk_result */
     uint32_t n_backed_up;          /* positions that the state in its second slot has seen */
     bool has_no_guesses;           /* a batch with some has failed */
+    bool has_no_steps;             /* of its text, logits amid several have decided nothing */
     uint32_t n_beside;             /* rows of others in its last batch */
     uint32_t window_begin; /* from this position on, layers with a window have keys and values */
     uint32_t ring_length;  /* blocks of these layers, used in turn; 0: there are none */
@@ -110,7 +111,7 @@ struct wk_runner {
     uint32_t n_parts;
     uint32_t most_rows; /* of a batch, after one that failed; 0: no limit */
     bool has_progress;  /* the last batch reached further into a text than any before */
-    bool is_careful;    /* since one of several steps was lost with its device, none has */
+    bool is_careful;    /* after a loss amid several steps: one at a time until there is progress */
     uint64_t n_batches, begun_ns;
     uint64_t costs[2][WK_COST_CLASSES]; /* see wk_sequence_costs */
     bool is_running;

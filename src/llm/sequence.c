@@ -418,6 +418,7 @@ bool wk_sequence_return(wk_sequence *sequence, uint32_t n) {
     assert(n <= sequence->n_cached && (n == 0 || sequence->n_ahead == 0));
     const bool can = wk_sequence_can_return(sequence, n);
     if (n < sequence->n_reached) sequence->n_reached = n;
+    if (n == 0) sequence->has_no_steps = false;
     if (!can || n == 0) {
         wk_sequence_give_all(sequence);
     } else {

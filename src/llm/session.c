@@ -154,8 +154,7 @@ wick_status wk_session_retell(wick_session *session, wick_error *err) {
 }
 
 bool wk_session_needs_all_logits(const wick_session *session) {
-    const wick_session *const s = session;
-    return s->logprobs || wk_sampler_reach(&s->sampler) > WK_SHORTLIST;
+    return session->logprobs || wk_sampler_reach(&session->sampler) > WK_SHORTLIST;
 }
 
 /* The logits of its last token were lost: it is computed again. */

@@ -1,8 +1,6 @@
 /* llm/shortlist.c: see shortlist.h. */
 #include "llm/shortlist.h"
 
-#include "tensor/tensor.h"
-
 #include <math.h>
 #include <string.h>
 

@@ -4,9 +4,7 @@
 #ifndef WK_LLM_SHORTLIST_H
 #define WK_LLM_SHORTLIST_H
 
-#include "backend/op.h"
-
-#include <wick/tensor.h>
+#include "tensor/tensor.h"
 
 /* Enough for the usual top_k of 40 after penalties of the usual last 64 tokens. */
 enum { WK_SHORTLIST = 128, WK_SHORTLIST_WORDS = 2 * WK_SHORTLIST };

@@ -12,6 +12,7 @@ enum {
     REFUSALS = 128,  /* after that many the prices are measured again */
     FORCED = 7,      /* guesses where it is not asked what pays */
 };
+_Static_assert(FORCED == WK_MOST_STEPS - 1, "as many as a device that runs ahead may make");
 
 /* Little is believed before much is seen. */
 void wk_speculate_begin(wk_speculation *s, wick_speculate mode) {
@@ -138,6 +139,11 @@ static void copy_run(wick_session *s, uint32_t n) {
         s->tokens[s->n_tokens + s->n_ahead] = run[s->n_ahead];
 }
 
+/* Those that are not tried may have become better meanwhile. */
+static void forgive(wk_speculation *s, uint32_t kind) {
+    s->tries[kind] -= (s->tries[kind] - s->hits[kind]) / 64;
+}
+
 /* How many guesses of the draft model or the head to make. */
 static uint32_t count_wanted(wick_session *s, uint32_t n_beside, uint32_t most) {
     wk_speculation *const guess = &s->guess;
@@ -147,8 +153,7 @@ static uint32_t count_wanted(wick_session *s, uint32_t n_beside, uint32_t most) 
     const uint32_t n = wk_speculate_depth(guess, 0, (double)step_ns, costs, n_beside, most);
     /* Once it is known what batches without guesses take. */
     if (n == 0 && guess->mode == WICK_SPECULATE_HEADS && costs[0] > WK_COST_SEEN) return 1;
-    /* It may have become better meanwhile. */
-    if (n == 0) guess->tries[WK_DRAFT] -= (guess->tries[WK_DRAFT] - guess->hits[WK_DRAFT]) / 64;
+    if (n == 0) forgive(guess, WK_DRAFT);
     return n;
 }
 
@@ -159,15 +164,12 @@ static bool looks_up(const wk_speculation *s) {
 /* As the sampler will choose where no penalty and no other filter changes it. */
 static void set_draws(wick_session *s, uint32_t n) {
     const wick_sampler_desc *const desc = &s->sampler.desc;
-    wk_rng rng = s->sampler.rng;
-    for (uint32_t i = 0; i < n; i++) {
-        if (desc->xtc_probability > 0) (void)wk_rng_uniform(&rng);
+    for (uint32_t i = 0; i < n; i++)
         s->guess.draws[i] = (wk_draw){.temperature = desc->temperature,
                                       .top_p = desc->top_p,
                                       .min_p = desc->min_p,
-                                      .u = wk_rng_uniform(&rng),
-                                      .k = desc->top_k > 0 ? desc->top_k : 1};
-    }
+                                      .u = wk_sampler_foresee(&s->sampler, i),
+                                      .k = desc->temperature > 0 ? desc->top_k : 1};
 }
 
 /* How many tokens the device is to draw and compute by itself. */
@@ -177,6 +179,8 @@ static uint32_t count_ahead(wick_session *s, uint32_t most) {
     if (wk_sequence_beside(s->sequence) > 0 || wk_session_needs_all_logits(s)) return 0;
     const uint32_t n = wk_speculate_depth(guess, 0, 0, wk_sequence_costs(s->sequence, true), 0,
                                           wk_smaller(most, wk_sequence_most_ahead(s->sequence)));
+    /* Up to every second one: what they cost is measured again and again where they seem good. */
+    if (n == 0 && 2 * guess->hits[WK_AHEAD] < guess->tries[WK_AHEAD]) forgive(guess, WK_AHEAD);
     set_draws(s, n);
     return n;
 }
@@ -185,12 +189,12 @@ void wk_session_guess(wick_session *session) {
     wick_session *const s = session;
     wk_speculation *const guess = &s->guess;
     if (guess->mode == WICK_SPECULATE_NONE) return;
-    wk_speculate_learn(guess, s->tokens, s->n_tokens);
+    if (looks_up(guess)) wk_speculate_learn(guess, s->tokens, s->n_tokens);
     if (s->has_logits) return;
     uint64_t *const costs = wk_sequence_costs(s->sequence, false);
     const uint32_t n_beside = wk_sequence_beside(s->sequence), most = most_ahead(s);
     if (most == 0) return; /* nothing follows */
-    if (guess->length > 0 && looks_up(guess))
+    if (guess->length > 0)
         copy_run(s, wk_speculate_depth(guess, guess->length, 0, costs, n_beside, most));
     const bool is_draft = (s->draft || s->head) && s->n_ahead == 0;
     guess->kind = s->n_ahead > 0 ? size_of(guess->length) : is_draft ? WK_DRAFT : WK_AHEAD;

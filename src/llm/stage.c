@@ -238,14 +238,15 @@ static wick_tensor *result_of(const wk_stage *stage, const shape_class *class,
 }
 
 /* On the host a row of logits is as near as its best. */
-static bool has_shortlist(const wk_stage *stage, const shape_class *class) {
-    return is_last(stage) && !is_head(stage) && class->outputs == WK_OUTPUTS_LAST &&
+static bool has_shortlist(const wk_stage *stage, wk_outputs outputs) {
+    return is_last(stage) && !is_head(stage) && outputs == WK_OUTPUTS_LAST &&
            wk_device_is_apart(stage->device) &&
            wk_shortlist_fits(wk_model_hparams(stage->net)->n_vocab);
 }
 
+/* A draw that is verified may differ where rounding does. */
 bool wk_stage_takes_steps(const wk_stage *stage) {
-    return stage->index == 0 && has_shortlist(stage, &(shape_class){.outputs = WK_OUTPUTS_LAST});
+    return has_shortlist(stage, WK_OUTPUTS_LAST) && !wk_device_verifies(stage->device);
 }
 
 static bool make_guess(const wk_stage *stage, shape_class *class) {
@@ -266,7 +267,7 @@ static bool make_results(const wk_stage *stage, shape_class *class) {
         class->states = wick_retain(wk_model_states(stage->net, &class->batch, hidden));
         if (!class->states) return false;
     }
-    if (!has_shortlist(stage, class)) return true;
+    if (!has_shortlist(stage, class->outputs)) return true;
     class->shortlist = wick_retain(wk_shortlist_make(class->result));
     return class->shortlist != NULL;
 }
@@ -487,6 +488,7 @@ wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch, bool *h
 
 static wick_status take_lists(wk_stage *stage, wk_stage_batch *batch) {
     const size_t n_vocab = wk_model_hparams(stage->net)->n_vocab;
+    assert(batch->is_short);
     float lists[WK_MOST_STEPS][WK_SHORTLIST_KEPT];
     const wick_status status = wick_read_finish(stage->reading, lists, sizeof lists);
     stage->reading = NULL;

@@ -30,9 +30,9 @@ typedef struct wk_stage_batch {
      * with the token that is drawn from the logits of the one before. They are started one after
      * the other, without waiting; logits is [n_steps, n_vocab]. */
     uint32_t n_steps;
-    uint32_t step;        /* that is started: the words are its own, except for the token */
+    uint32_t step;        /* being started: words describe it, except for its token from 1 on */
     const wk_draw *draws; /* [n_steps - 1] */
-    bool has_drawn;       /* out: else the logits of some step decide nothing */
+    bool has_drawn;       /* out; false: no step counts, the best logits of one were no use */
     uint32_t drawn[WK_MOST_STEPS]; /* [n_steps - 1] */
 } wk_stage_batch;
 

@@ -166,6 +166,14 @@ static uint32_t draw(wk_sampler *s, double *probability) {
     return kept[drawn].id;
 }
 
+/* XTC takes one before. */
+float wk_sampler_foresee(const wk_sampler *sampler, uint32_t i) {
+    const uint32_t n_before = sampler->desc.xtc_probability > 0;
+    wk_rng rng = sampler->rng;
+    rng.next += i * (n_before + 1) + n_before;
+    return wk_rng_uniform(&rng);
+}
+
 /* No token is left. */
 static wick_status end_or_fail(const wk_sampler *s, const float *logits, uint32_t *chosen,
                                wick_error *err) {

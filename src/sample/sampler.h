@@ -57,6 +57,9 @@ uint64_t wk_sampler_reach(const wk_sampler *sampler);
 wick_status wk_sampler_choose(wk_sampler *sampler, const float *logits, const uint32_t *tokens,
                               size_t n_tokens, uint32_t *chosen, wick_error *err);
 
+/* The random number by which the i-th choice from now on will be drawn, if all of them are. */
+float wk_sampler_foresee(const wk_sampler *sampler, uint32_t i);
+
 /* After a choice, until the next: logits [n_vocab] of the distribution that it was drawn from;
  * -INFINITY for what could not be drawn. */
 const float *wk_sampler_drawn(wk_sampler *sampler, uint32_t chosen);

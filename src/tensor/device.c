@@ -335,6 +335,8 @@ size_t wick_device_get_profile(const wick_device *device, wick_kernel_stats *out
 
 bool wk_device_compiles(const wick_device *device) { return device->backend->rehearse != NULL; }
 
+bool wk_device_verifies(const wick_device *device) { return device->desc.verify; }
+
 bool wk_device_is_apart(const wick_device *device) { return device->backend->wrap == NULL; }
 
 wick_status wk_device_compiled(wick_device *device) {

@@ -68,6 +68,8 @@ void wk_device_settle(wick_device *device);
 
 /* Kernels are compiled before their first use, and wk_plan_rehearse does so ahead of it. */
 bool wk_device_compiles(const wick_device *device);
+/* Each op is computed again, and compared (wick_device_desc.verify). */
+bool wk_device_verifies(const wick_device *device);
 /* Its memory is not the host's: results come back by reads alone. */
 bool wk_device_is_apart(const wick_device *device);
 /* WICK_PENDING while some are. Never blocks. */

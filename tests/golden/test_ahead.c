@@ -102,7 +102,8 @@ static const char *const stops[] = {"the end", " she said"};
 
 static const wick_session_desc right[] = {
     {.max_tokens = 60},
-    {.context_length = 48, .ignore_end = true}, /* to the end of the context */
+    {.max_tokens = 60, .sampler = {.top_k = 200}}, /* of no use without a temperature */
+    {.context_length = 48, .ignore_end = true},    /* to the end of the context */
     {.context_length = 64, .context_shift = true, .ignore_end = true, .max_tokens = 150},
     {.max_tokens = 120, .stop = stops, .n_stop = 2},
     {.max_tokens = 60, .sampler = {.temperature = 0.8F, .top_k = 40, .seed = 3}},
@@ -277,6 +278,36 @@ static void test_in_between(void **state) {
     give_back_device(device);
 }
 
+/* The sampler becomes one that may need any logit, at each place of a batch. */
+static void test_configured(void **state) {
+    (void)state;
+    static const wick_session_desc wide = {.ignore_end = true,
+                                           .sampler = {.temperature = 3, .seed = 9}};
+    static story got, want;
+    wick_device *device;
+    wick_model *const model = open_stories(&device);
+    for (uint32_t n = 1; n <= WK_MOST_STEPS + 1; n++) {
+        for (int i = 0; i < 2; i++) {
+            story *const told = i == 0 ? &want : &got;
+            const wick_session_desc desc = {.ignore_end = true,
+                                            .speculate = i == 0 ? WICK_SPECULATE_NONE
+                                                                : WICK_SPECULATE_AHEAD};
+            wick_session *const session = open_session(model, &desc);
+            *told = (story){.n = 0};
+            assert_int_equal(wick_session_append_tokens(session, prompt, WK_COUNT(prompt)),
+                             WICK_OK);
+            go_on(session, n, told);
+            assert_int_equal(wick_session_configure(session, &wide, NULL), WICK_OK);
+            go_on(session, 20, told);
+            wick_session_close(session);
+        }
+        assert_int_equal(got.n, want.n);
+        assert_memory_equal(got.tokens, want.tokens, want.n * sizeof *want.tokens);
+    }
+    wick_model_close(model);
+    give_back_device(device);
+}
+
 /* --- Prefixes --- */
 
 static wick_status drop(void *user, const void *bytes, size_t size, wick_error *error) {
@@ -339,6 +370,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_choices),    cmocka_unit_test(test_not_ahead),
         cmocka_unit_test(test_families),   cmocka_unit_test(test_without_number),
         cmocka_unit_test(test_in_between), cmocka_unit_test(test_prefixes),
+        cmocka_unit_test(test_configured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,7 +141,7 @@ static uint32_t choose(const wick_sampler_desc *desc, const float *row, const ui
     wick_error error = {0};
     uint32_t id = N;
     if (wk_sampler_make(&heap, desc, NULL, N, &sampler, &error) != WICK_OK ||
-        wk_sampler_choose(&sampler, row, tokens, tokens ? N_TOKENS : 0, &id, &error) != WICK_OK)
+        wk_sampler_choose(&sampler, row, tokens, N_TOKENS, &id, &error) != WICK_OK)
         fail_msg("%s", error.message);
     wk_sampler_free(&heap, &sampler);
     return id;
@@ -247,13 +247,18 @@ static void test_same_draw(void **state) {
                                         .top_p = ONE_OF(&rng, 1, 0.1F, 0.95F),
                                         .min_p = ONE_OF(&rng, 0, 0.02F, 0.5F),
                                         .seed = 1 + wk_rng_u32(&rng)};
-        wk_rng drawn = {.seed = desc.seed};
+        wk_sampler sampler;
+        const uint32_t nth = wk_rng_u32(&rng) % 3;
+        assert_int_equal(wk_sampler_make(&heap, &desc, NULL, N, &sampler, NULL), WICK_OK);
         const wk_draw draw = {.temperature = desc.temperature,
                               .top_p = desc.top_p,
                               .min_p = desc.min_p,
-                              .u = wk_rng_uniform(&drawn),
+                              .u = wk_sampler_foresee(&sampler, nth),
                               .k = desc.top_k};
-        const uint32_t want = choose(&desc, row, NULL);
+        uint32_t want = N;
+        for (uint32_t i = 0; i <= nth; i++)
+            assert_int_equal(wk_sampler_choose(&sampler, row, NULL, 0, &want, NULL), WICK_OK);
+        wk_sampler_free(&heap, &sampler);
         n_drawn += want != id_of(list, 0);
         assert_int_equal(draw_id(list, &draw), want);
     }

@@ -156,7 +156,7 @@ export interface DeviceStats {
   /** Of a GPU, as all that follows: what the operations came to. */
   dispatches: number;
   longestSubmitSeconds: number;
-  /** How long it had nothing to do while commands were made for it. */
+  /** How long it was idle, as polls saw it, while commands were made for it. */
   encodeSeconds: number;
   /** Bytes taken for buffers, now and at most, and those of them that are free for others. */
   poolBytes: number;

@@ -19,7 +19,8 @@ typedef struct wk_pace {
     wk_pace_submit waiting[WK_PACE_WAITING];
     uint32_t first, n_waiting;
     uint64_t last_done;  /* when a submit was last seen to have run */
-    uint64_t idle_since; /* when this recording began, nothing being left to run; 0: not so */
+    uint64_t idle_since; /* when this recording began, nothing being left to run as far as polls
+                          * saw; 0: the device was busy, or nothing is recorded */
     uint64_t waited;     /* nanoseconds from there to the submit, of all recordings */
     uint64_t longest;    /* nanoseconds of a submit, at most: a late poll sees several as one */
 } wk_pace;
@@ -33,7 +34,7 @@ int64_t wk_pace_parts(const wk_backend_device *dev, double estimate);
 bool wk_pace_is_full(const wk_backend_device *dev, double estimate);
 /* It was added. */
 void wk_pace_add(wk_backend_device *dev, double estimate);
-/* A write or a command for it is being made. */
+/* A command for it is being made. */
 void wk_pace_work(wk_backend_device *dev);
 /* It was submitted, as dev->n_submitted. */
 void wk_pace_submitted(wk_backend_device *dev);

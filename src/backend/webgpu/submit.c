@@ -24,6 +24,7 @@ static wick_status submit_recorded(wk_backend_device *dev, wick_error *err) {
     if (status == WICK_ERR_DEVICE_LOST) dev->is_lost = true;
     if (status != WICK_OK) {
         dev->profile.n_timed = 0;
+        dev->pace.idle_since = 0;
         return status;
     }
     dev->n_submitted++;

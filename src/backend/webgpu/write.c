@@ -2,7 +2,6 @@
 #include "backend/webgpu/write.h"
 
 #include "backend/webgpu/memory.h"
-#include "backend/webgpu/pace.h"
 #include "backend/webgpu/submit.h"
 #include "backend/webgpu/webgpu_state.h"
 
@@ -22,7 +21,6 @@ wick_status wk_webgpu_write(wk_backend_device *dev, const wk_buffer *buf, uint64
         assert(block && offset % 4 == 0 && part % 4 == 0);
         if (block->used_in == dev->recording || dev->replayed_in == dev->recording)
             WK_TRY(wk_webgpu_flush(dev, err));
-        wk_pace_work(dev);
         wk_gpu_write(dev->gpu, block->gpu, at, bytes, part);
         WK_TRY(wk_webgpu_written(dev, part, err));
         offset += part;
