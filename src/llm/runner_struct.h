@@ -41,7 +41,7 @@ struct wk_sequence {
     uint32_t ahead[WK_MOST_STEPS]; /* see wk_result */
     uint32_t n_backed_up;          /* positions that the state in its second slot has seen */
     bool has_no_guesses;           /* a batch with some has failed */
-    bool has_no_steps;             /* of its text, logits amid several have decided nothing */
+    bool has_no_steps;             /* until it begins again: logits of one had no best token */
     uint32_t n_beside;             /* rows of others in its last batch */
     uint32_t window_begin; /* from this position on, layers with a window have keys and values */
     uint32_t ring_length;  /* blocks of these layers, used in turn; 0: there are none */
