@@ -532,6 +532,7 @@ static void describe(wk_runner *runner) {
     for (uint32_t i = 0; i < runner->n_parts; i++) {
         wk_part *const part = &runner->parts[i];
         part->row = row;
+        assert(row + rows_of(runner, part) <= l->n_rows);
         describe_rows(runner, i, row);
         part->sequence->first_row = output;
         for (uint32_t k = 0; k < part->n_outputs && output < l->n_outputs; k++)

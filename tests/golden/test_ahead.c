@@ -6,7 +6,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "golden/going_back.h"
 
+#include "backend/null/null.h"
 #include "llm/session_struct.h"
+#include "tensor/device.h"
 
 #include <unistd.h>
 
@@ -278,6 +280,50 @@ static void test_in_between(void **state) {
     give_back_device(device);
 }
 
+/* After a loss all that a session with guesses has computed is found in the cache, where another
+ * one has computed the same text again. Its guesses then come back while a third one has a prompt
+ * to read, and are left out. */
+static void test_found_again(void **state) {
+    (void)state;
+    enum { N_FIRST = 70, N_SECOND = 140, N_REST = 24 };
+    static story got[3], want[3];
+    wick_device *device;
+    if (chosen.backend == WICK_BACKEND_WEBGPU) skip(); /* the null device is lost on demand */
+    wick_model *const model = open_stories(&device);
+    wick_session *sessions[3], *alone;
+    static const uint32_t other[] = {290, 310, 278, 261, 300, 270, 310, 290, 261, 305};
+    for (int i = 0; i < 3; i++) {
+        wick_session_desc desc = {.ignore_end = true, .speculate = WICK_SPECULATE_NONE};
+        const uint32_t n = i == 2 ? WK_COUNT(other) : WK_COUNT(prompt);
+        alone = open_session(model, &desc);
+        got[i] = want[i] = (story){.n = 0};
+        assert_int_equal(wick_session_append_tokens(alone, i == 2 ? other : prompt, n), WICK_OK);
+        go_on(alone, N_SECOND + WK_MOST_STEPS + N_REST, &want[i]);
+        wick_session_close(alone);
+        if (i == 0) desc.speculate = WICK_SPECULATE_AHEAD;
+        sessions[i] = open_session(model, &desc);
+        if (i == 2) continue;
+        assert_int_equal(wick_session_append_tokens(sessions[i], prompt, n), WICK_OK);
+    }
+    go_on(sessions[1], N_SECOND, &got[1]);
+    while (got[0].n < N_FIRST || !sessions[0]->has_logits || sessions[0]->n_ahead == 0)
+        go_on(sessions[0], 1, &got[0]);
+    assert_true(got[0].n < N_FIRST + WK_MOST_STEPS);
+    wk_null_lose_after(device->handle, 1);
+    go_on(sessions[1], 3, &got[1]);
+    assert_true(sessions[0]->has_logits); /* it has not had to go on yet */
+    assert_int_equal(wick_session_append_tokens(sessions[2], other, WK_COUNT(other)), WICK_OK);
+    go_on(sessions[0], WK_MOST_STEPS, &got[0]);
+    for (uint32_t n = 0; n < N_REST; n++)
+        for (int i = 0; i < 3; i++) go_on(sessions[i], 1, &got[i]);
+    for (int i = 0; i < 3; i++) {
+        assert_memory_equal(got[i].tokens, want[i].tokens, got[i].n * sizeof *want[i].tokens);
+        wick_session_close(sessions[i]);
+    }
+    wick_model_close(model);
+    give_back_device(device);
+}
+
 /* The sampler becomes one that may need any logit, at each place of a batch. */
 static void test_configured(void **state) {
     (void)state;
@@ -370,7 +416,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_choices),    cmocka_unit_test(test_not_ahead),
         cmocka_unit_test(test_families),   cmocka_unit_test(test_without_number),
         cmocka_unit_test(test_in_between), cmocka_unit_test(test_prefixes),
-        cmocka_unit_test(test_configured),
+        cmocka_unit_test(test_configured), cmocka_unit_test(test_found_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
