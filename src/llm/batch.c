@@ -208,8 +208,7 @@ static void ask_all(const wk_runner *runner) {
 }
 
 bool wk_batch_may_run_ahead(const wk_runner *runner) {
-    return runner->n_stages == 1 && !runner->is_careful && !runner->desc.is_head &&
-           !runner->desc.is_whole && wk_stage_takes_steps(runner->stages[0]);
+    return !runner->is_careful && !runner->desc.is_whole && wk_stage_takes_steps(runner->stages[0]);
 }
 
 /* A token that was generated, with guesses at the next ones; and a few before it, computed again.

@@ -246,7 +246,8 @@ static bool has_shortlist(const wk_stage *stage, wk_outputs outputs) {
 
 /* A draw that is verified may differ where rounding does. */
 bool wk_stage_takes_steps(const wk_stage *stage) {
-    return has_shortlist(stage, WK_OUTPUTS_LAST) && !wk_device_verifies(stage->device);
+    return stage->index == 0 && has_shortlist(stage, WK_OUTPUTS_LAST) &&
+           !wk_device_verifies(stage->device);
 }
 
 static bool make_guess(const wk_stage *stage, shape_class *class) {

@@ -32,7 +32,7 @@ typedef struct wk_stage_batch {
     uint32_t n_steps;
     uint32_t step;        /* being started: words describe it, except for its token from 1 on */
     const wk_draw *draws; /* [n_steps - 1] */
-    bool has_drawn;       /* out; false: no step counts, the best logits of one were no use */
+    bool has_drawn;       /* out; false: no step counts, as the logits of one have no best */
     uint32_t drawn[WK_MOST_STEPS]; /* [n_steps - 1] */
 } wk_stage_batch;
 
@@ -63,7 +63,7 @@ const wk_state *wk_stage_state(const wk_stage *stage);
 wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc *cache,
                               const wk_stage_batch *batch);
 
-/* Whether it takes batches of several steps. */
+/* Whether it takes batches of several steps: only where it is the model's one stage. */
 bool wk_stage_takes_steps(const wk_stage *stage);
 /* Starts a batch, or its next step; the first stage reads no hidden rows. WICK_PENDING: kernels
  * compile, call again. *has_begun: also after a failure, what its layers keep may have been

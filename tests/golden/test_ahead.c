@@ -311,7 +311,7 @@ static void test_found_again(void **state) {
     assert_true(got[0].n < N_FIRST + WK_MOST_STEPS);
     wk_null_lose_after(device->handle, 1);
     go_on(sessions[1], 3, &got[1]);
-    assert_true(sessions[0]->has_logits); /* it has not had to go on yet */
+    assert_true(sessions[0]->has_logits); /* it still has tokens to choose */
     assert_int_equal(wick_session_append_tokens(sessions[2], other, WK_COUNT(other)), WICK_OK);
     go_on(sessions[0], WK_MOST_STEPS, &got[0]);
     for (uint32_t n = 0; n < N_REST; n++)

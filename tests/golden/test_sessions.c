@@ -3,7 +3,7 @@
  * Many sessions of one model: programs that open, step, fork, cancel, reset and close them at
  * random, with and without guesses at the tokens to come, while memory is refused and devices are
  * lost at random. Every text has the tokens that its prompt gives alone and without guesses, and
- * the bits of their probabilities unless a device may run ahead, which it does where nobody asks
+ * the bits of their probabilities unless a device may run ahead, which it does where no one asks
  * for them. A session fails for no other reason than memory, and no more of them than there were
  * refusals. */
 #define _POSIX_C_SOURCE 200809L
