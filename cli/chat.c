@@ -103,16 +103,6 @@ static const cli_group *const groups[] = {&chat_group, &cli_sampling_group, &cli
 
 /* ---- Before the first question ---- */
 
-/* A text of a file that may not be given, NULL; *input is for the caller to free. */
-static int read_text(const char *path, cli_input *input, const char **text) {
-    if (path == NULL) return CLI_OK;
-    const int code = cli_read_file(path, input);
-    if (code != CLI_OK) return code;
-    *text = input->text;
-    return strlen(input->text) == input->size ? CLI_OK
-                                              : cli_error("'%s' contains a zero byte", path);
-}
-
 static int open_chat(const chat_options *o, wick_chat_desc *desc, cli_chat *chat) {
     wick_error error = {0};
     wick_chat_open(chat->engine.model, desc, &chat->talk, &error);
@@ -137,10 +127,8 @@ static int prepare(const chat_options *o, cli_chat *chat) {
                            .thinking = o->no_thinking ? WICK_THINKING_OFF : WICK_THINKING_DEFAULT,
                            .now = cli_local_time(),
                            .stops = cli_stops};
-    int code = read_text(o->tools, &tools, &desc.tools);
-    if (code == CLI_OK) code = read_text(o->compiled, &compiled, &desc.chat_template);
-    if (code == CLI_OK && desc.chat_template != NULL && cli_is_blank(desc.chat_template))
-        code = cli_error("the template '%s' is empty", o->compiled);
+    int code = cli_read_given(o->tools, &tools, &desc.tools);
+    if (code == CLI_OK) code = cli_read_template(o->compiled, &compiled, &desc.chat_template);
     if (code == CLI_OK) code = cli_engine_open(&chat->engine, &o->engine, &chat->session, o->model);
     chat->session.draft = desc.session.draft = chat->engine.draft;
     if (code == CLI_OK) cli_load_prefixes(chat->engine.model, o->prefix_cache);

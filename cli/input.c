@@ -61,6 +61,21 @@ int cli_read_text(const char *text, cli_input *input) {
     return CLI_OK;
 }
 
+int cli_read_given(const char *path, cli_input *input, const char **text) {
+    if (path == NULL) return CLI_OK;
+    const int code = cli_read_file(path, input);
+    if (code != CLI_OK) return code;
+    *text = input->text;
+    return strlen(input->text) == input->size ? CLI_OK
+                                              : cli_error("'%s' contains a zero byte", path);
+}
+
+int cli_read_template(const char *path, cli_input *input, const char **text) {
+    const int code = cli_read_given(path, input, text);
+    if (code != CLI_OK || path == NULL || !cli_is_blank(*text)) return code;
+    return cli_error("the template '%s' is empty", path);
+}
+
 void cli_input_free(cli_input *input) {
     free(input->text);
     *input = (cli_input){0};

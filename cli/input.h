@@ -18,6 +18,10 @@ typedef struct cli_input {
 int cli_read_file(const char *path, cli_input *input);
 /* A copy of a text from the command line. */
 int cli_read_text(const char *text, cli_input *input);
+/* *text: that of a file without zero bytes, which input owns; as it was where path is NULL. */
+int cli_read_given(const char *path, cli_input *input, const char **text);
+/* The same of a chat template, which must not be blank. */
+int cli_read_template(const char *path, cli_input *input, const char **text);
 void cli_input_free(cli_input *input);
 
 /* Nothing but white space, in UTF-8: such a text is not a question. */

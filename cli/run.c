@@ -23,11 +23,11 @@ typedef struct run_options {
     const char *model;
     const char *prompt, *argument, *file, *tokens; /* at most one */
     const char *load_path, *save_path;             /* of sessions */
-    const char *prefix_cache;
+    const char *system, *compiled, *prefix_cache;
     uint32_t max_tokens, context_length;
     uint32_t n_logprobs, n_keep;
     cli_texts stop;
-    bool raw, ignore_end, special, print_ids, context_shift;
+    bool raw, no_thinking, ignore_end, special, print_ids, context_shift;
 } run_options;
 
 _Static_assert(offsetof(run_options, engine) == offsetof(cli_sampling_place, engine) &&
@@ -64,6 +64,20 @@ static const cli_option prompt_options[] = {
              "it; -: standard input",
      .kind = &cli_in,
      .offset = offsetof(run_options, file)},
+    {.name = "system",
+     .argument = "TEXT",
+     .help = "the system message",
+     .kind = &cli_text,
+     .offset = offsetof(run_options, system)},
+    {.name = "template",
+     .argument = "FILE.jinja",
+     .help = "chat template to use instead of the model's own",
+     .kind = &cli_in,
+     .offset = offsetof(run_options, compiled)},
+    {.name = "no-thinking",
+     .help = "ask the template for an answer without thinking first (enable_thinking)",
+     .kind = &cli_flag,
+     .offset = offsetof(run_options, no_thinking)},
     {.name = "raw",
      .help = "continue the text as it is, without the model's chat template; special tokens in it "
              "are recognised",
@@ -186,6 +200,10 @@ static bool is_text(const run_options *o) {
     return o->raw || o->tokens != NULL || o->load_path != NULL;
 }
 
+static bool is_for_template(const run_options *o) {
+    return o->system != NULL || o->compiled != NULL || o->no_thinking;
+}
+
 /* prompt: text, or ids where --tokens was given. */
 static int read_prompt(const run_options *o, cli_input *prompt) {
     const char *const text = o->prompt != NULL     ? o->prompt
@@ -196,6 +214,9 @@ static int read_prompt(const run_options *o, cli_input *prompt) {
     if (n_given > 1)
         return cli_usage_error(&cli_run,
                                "PROMPT, --prompt, --file and --tokens exclude each other");
+    if (is_text(o) && is_for_template(o))
+        return cli_usage_error(&cli_run, "--system, --template and --no-thinking are for answers, "
+                                         "not for a text to continue");
     if (o->file != NULL) {
         const int code = cli_read_file(o->file, prompt);
         if (code != CLI_OK) return code;
@@ -274,7 +295,8 @@ static wick_session_desc session_desc(const run_options *o, const wick_sampler_d
                                       const cli_input *prompt) {
     enum { IN_FRONT = 4, AROUND = 96 };
     const uint32_t chunk = o->engine.chunk_length;
-    const size_t more = is_text(o) ? IN_FRONT : AROUND;
+    const size_t system = o->system != NULL ? strlen(o->system) : 0;
+    const size_t more = is_text(o) ? IN_FRONT : AROUND + system;
     const size_t most = o->load_path != NULL ? chunk : prompt->size + more;
     return (wick_session_desc){.context_length = o->context_length,
                                .chunk_length = most < chunk ? (uint32_t)most : chunk,
@@ -365,19 +387,21 @@ static int answer(const run_options *o, const char *question, const cli_engine *
 }
 
 /* A model with a template answers; one without continues the text. */
-static int answer_or_continue(const run_options *o, const wick_session_desc *session,
+static int answer_or_continue(const run_options *o, const wick_chat_desc *desc,
                               const cli_input *prompt, const cli_engine *engine) {
     wick_chat *chat = NULL;
     wick_error error = {0};
-    const wick_chat_desc desc = {.session = *session, .now = cli_local_time(), .stops = cli_stops};
-    if (is_text(o)) return continue_text(o, session, prompt, engine);
-    const wick_status status = wick_chat_open(engine->model, &desc, &chat, &error);
-    if (status == WICK_ERR_NOT_FOUND) return continue_text(o, session, prompt, engine);
+    if (is_text(o)) return continue_text(o, &desc->session, prompt, engine);
+    const wick_status status = wick_chat_open(engine->model, desc, &chat, &error);
+    if (status == WICK_ERR_NOT_FOUND && is_for_template(o))
+        return cli_error("this model has no chat template, which --system and --no-thinking need; "
+                         "give one with --template");
+    if (status == WICK_ERR_NOT_FOUND) return continue_text(o, &desc->session, prompt, engine);
     if (status == WICK_ERR_FORMAT && !cli_is_of_grammar(&error))
-        return cli_report(&error, "--raw continues the text as it is");
+        return cli_report(&error, o->compiled == NULL ? "--raw continues the text as it is" : NULL);
     if (status != WICK_OK) return cli_report_session(&error, &o->sampling);
-    cli_warn_context(engine->model, session->context_length);
-    cli_note_short_context(engine->model, session->context_length);
+    cli_warn_context(engine->model, desc->session.context_length);
+    cli_note_short_context(engine->model, desc->session.context_length);
     const int code = answer(o, prompt->text, engine, chat);
     wick_chat_close(chat);
     return code;
@@ -386,20 +410,26 @@ static int answer_or_continue(const run_options *o, const wick_session_desc *ses
 static int run(void *given) {
     const run_options *const o = given;
     if (o->save_path != NULL) cli_keep_closed_pipe();
-    cli_input prompt = {0};
+    cli_input prompt = {0}, compiled = {0};
     cli_sampling sampling;
     int code = cli_sampling_read(&cli_run, &o->sampling, &sampling);
     if (code == CLI_OK) code = read_prompt(o, &prompt);
     cli_engine engine = {0};
-    wick_session_desc desc = session_desc(o, &sampling.desc, &prompt);
-    if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, &desc, o->model);
-    desc.draft = engine.draft;
+    wick_chat_desc desc = {.session = session_desc(o, &sampling.desc, &prompt),
+                           .system = o->system,
+                           .thinking = o->no_thinking ? WICK_THINKING_OFF : WICK_THINKING_DEFAULT,
+                           .now = cli_local_time(),
+                           .stops = cli_stops};
+    if (code == CLI_OK) code = cli_read_template(o->compiled, &compiled, &desc.chat_template);
+    if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, &desc.session, o->model);
+    desc.session.draft = engine.draft;
     if (code == CLI_OK) {
         cli_load_prefixes(engine.model, o->prefix_cache);
         code = answer_or_continue(o, &desc, &prompt, &engine);
         cli_save_prefixes(engine.model, o->prefix_cache);
     }
     cli_engine_close(&engine);
+    cli_input_free(&compiled);
     cli_input_free(&prompt);
     cli_sampling_free(&sampling);
     return code;
@@ -418,6 +448,7 @@ const cli_command cli_run = {
         "lists the\narchitectures, docs/tokenizers.md the tokenizers. Others are refused by "
         "name.\n\n"
         "  wick run MODEL.gguf \"What is the capital of France?\"\n"
+        "  wick run MODEL.gguf --system \"Be brief.\" -f question.txt\n"
         "  wick run MODEL.gguf -p \"The capital of France is\" --raw -n 20 --temp 0\n"
         "  git log -1 | wick run MODEL.gguf --raw -n 60 --stop $'\\n\\n'\n"
         "  wick run MODEL.gguf -f story.txt --raw -n 200 --save-session story.session\n"

@@ -43,6 +43,40 @@ def test_every_way_to_ask():
         fails(2, "'b' is one argument too many", arguments=["run", model, "a", "b"])
 
 
+def test_what_a_template_is_given():
+    shown = ("{% for m in messages %}{{ m.role }}: {{ m.content }}|{% endfor %}"
+             "{{ 'thinks' if enable_thinking is not false else 'answers' }}")
+    with tempfile.TemporaryDirectory() as folder:
+        model, file = templated(folder), Path(folder) / "own.jinja"
+        file.write_text(shown)
+
+        def prompt_of(*options):  # a session that is loaded goes on as the whole text would
+            session = Path(folder) / "session"
+            first = succeeds("run", model, QUESTION, *options, *GREEDILY, "--save-session", session)
+            return first + succeeds("run", model, "--load-session", session, *GREEDILY)
+
+        def as_text(text):
+            return succeeds("run", model, "--raw", text, *GREEDILY, "-n", 16)
+
+        own = ["--template", file]
+        equal(prompt_of(*own), as_text(f"user: {QUESTION}|thinks"))
+        equal(prompt_of(*own, "--no-thinking"), as_text(f"user: {QUESTION}|answers"))
+        equal(prompt_of(*own, "--system", "Be brief."),
+              as_text(f"system: Be brief.|user: {QUESTION}|thinks"))
+        plain = ["run", MODEL, QUESTION]
+        equal(succeeds(*plain, *own, *GREEDILY), succeeds("run", model, QUESTION, *own, *GREEDILY))
+        for options in (["--system", "Be brief."], ["--no-thinking"]):
+            fails(1, "has no chat template", "--template", arguments=[*plain, *options])
+        for options in (["--raw"], ["--tokens", "1"], ["--load-session", file]):
+            fails(2, "are for answers", arguments=["run", model, "--system", "Be brief.", *options])
+        file.write_text(" \n")
+        fails(1, "is empty", arguments=[*plain, *own])
+        file.write_bytes(b"{{ messages }}\0")
+        fails(1, "contains a zero byte", arguments=[*plain, *own])
+        file.write_text("{% if %}")
+        fails(1, "line 1", arguments=[*plain, *own])
+
+
 def test_text_is_continued_where_it_is_said():
     with tempfile.TemporaryDirectory() as folder:
         model, session = templated(folder), Path(folder) / "session"
