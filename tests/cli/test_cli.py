@@ -580,9 +580,9 @@ SAMPLING = ("temp top-k top-p min-p repeat-penalty repeat-last seed frequency-pe
             "xtc xtc-threshold mirostat mirostat-eta grammar grammar-file json-schema "
             "json-schema-file ")
 OPTIONS = {
-    "run": "prompt file system template no-thinking raw tokens max-tokens stop ignore-end special print-ids logprobs "
-           "context load-session save-session prefix-cache context-shift keep speculate draft "
-           + SAMPLING + ENGINE,
+    "run": "prompt file system template no-thinking raw tokens max-tokens stop ignore-end special "
+           "print-ids logprobs context load-session save-session prefix-cache context-shift "
+           "keep speculate draft " + SAMPLING + ENGINE,
     "chat": "prompt system load tools template no-thinking no-history max-tokens context "
             "prefix-cache "
             + SAMPLING + ENGINE,
