@@ -1,6 +1,7 @@
 """Small errors in C code, for tools/mutants: a comparison the other way round or off by one, plus
 for minus, && for ||, a number one larger, a condition negated, a call or an assignment left out,
-break for continue, another result. Not in comments, strings, directives or assertions.
+break for continue, another result. Not in comments, strings, directives or assertions, nor where
+nothing comes of it: `a < b ? a : b` and `if (a > b) a = b` take the smaller one by <= and >=, too.
 
 By tokens alone, not by a grammar; clang-format's blanks tell a product from a pointer."""
 
@@ -55,6 +56,24 @@ class Code:
             return f"{int(match.group(1)) + 1}{match.group(2)}"
         return f"({word} + 1)"
 
+    def span(self, i, step):
+        """The tokens of one operand, from i on: up to what binds less than a comparison."""
+        ends, begin = {"", ",", ";", "=", "?", ":", "return", "&&", "||", "(", ")", "[", "]"}, i
+        jump = self.pair if step > 0 else self.opening
+        while i in jump or self.word(i) not in ends:
+            i = jump.get(i, i) + step
+        return i, self.words[begin:i] if step > 0 else self.words[i + 1:begin + 1]
+
+    def is_extreme(self, i):
+        """Whether token i compares two values of which the smaller or the larger one is taken: in
+        `a < b ? a : b`, or in `if (a < b) a = b`."""
+        (_, left), (end, right) = self.span(i - 1, -1), self.span(i + 1, 1)
+        if self.word(end) not in ("?", ")"):
+            return False
+        middle, one = self.span(end + 1, 1)
+        return self.word(middle) == {"?": ":", ")": "="}[self.word(end)] and (
+            {one, self.span(middle + 1, 1)[1]} == {left, right})
+
     def statement_end(self, i):
         """The index of the semicolon, if a call or an assignment begins at token i."""
         before = self.word(i - 1)
@@ -85,6 +104,8 @@ class Code:
             if self.kinds[i] == "number":
                 instead = self.number(i)
             elif self.kinds[i] == "sign" and not spaced and word not in ("++", "--"):
+                instead = None
+            elif word in ("<", "<=", ">", ">=") and self.is_extreme(i):
                 instead = None
             if instead:
                 yield begin, f"{word} to {instead}", [(begin, end, instead)]
