@@ -42,44 +42,40 @@ static void remove_stale(const struct sockaddr_un *address) {
     if (is_stale) unlink(address->sun_path);
 }
 
-bool cli_listen_at_path(cli_listener *to, const char *path) {
+const char *cli_listen_at_path(cli_listener *to, const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     to->socket = -1;
-    if (strlen(path) >= sizeof address.sun_path) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
+    if (strlen(path) >= sizeof address.sun_path) return strerror(ENAMETOOLONG);
     strcpy(address.sun_path, path);
     remove_stale(&address);
     to->socket = listen_at((const struct sockaddr *)&address, sizeof address);
-    if (to->socket < 0) return false;
+    if (to->socket < 0) return strerror(errno);
     strcpy(to->path, path);
     snprintf(to->address, sizeof to->address, "unix:%s", path);
-    return true;
+    return NULL;
 }
 
-bool cli_listen_at_host(cli_listener *to, const char *host, uint32_t port) {
+const char *cli_listen_at_host(cli_listener *to, const char *host, uint32_t port) {
     struct addrinfo *found = NULL;
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     char service[16];
     snprintf(service, sizeof service, "%u", port);
     to->socket = -1;
-    if (getaddrinfo(host, service, &hints, &found) != 0) {
-        errno = EADDRNOTAVAIL;
-        return false;
-    }
+    const int unknown = getaddrinfo(host, service, &hints, &found);
+    if (unknown != 0) return gai_strerror(unknown);
     to->socket = listen_at(found->ai_addr, found->ai_addrlen);
+    const int why = errno;
     freeaddrinfo(found);
+    if (to->socket < 0) return strerror(why);
     struct sockaddr_storage own;
     socklen_t size = sizeof own;
-    if (to->socket < 0 || getsockname(to->socket, (struct sockaddr *)&own, &size) != 0)
-        return to->socket >= 0;
+    if (getsockname(to->socket, (struct sockaddr *)&own, &size) != 0) return strerror(errno);
     getnameinfo((const struct sockaddr *)&own, size, NULL, 0, service, sizeof service,
                 NI_NUMERICSERV);
     to->port = (uint32_t)strtoul(service, NULL, 10);
     const char *const format = strchr(host, ':') != NULL ? "http://[%s]:%s" : "http://%s:%s";
     snprintf(to->address, sizeof to->address, format, host, service);
-    return true;
+    return NULL;
 }
 
 void cli_listener_remove(const cli_listener *listener) {

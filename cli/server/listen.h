@@ -12,10 +12,11 @@ typedef struct cli_listener {
     char path[108];    /* of a UNIX socket; "": it is none */
 } cli_listener;
 
-/* False: errno says why. The socket of a server that was killed is taken over. */
-bool cli_listen_at_path(cli_listener *to, const char *path);
-/* port 0: one that is free. */
-bool cli_listen_at_host(cli_listener *to, const char *host, uint32_t port);
+/* Returns why it cannot listen there; NULL: it does. The socket of a server that was killed is taken
+ * over. */
+const char *cli_listen_at_path(cli_listener *to, const char *path);
+/* The same; port 0: one that is free. */
+const char *cli_listen_at_host(cli_listener *to, const char *host, uint32_t port);
 /* The file of a UNIX socket. */
 void cli_listener_remove(const cli_listener *listener);
 

@@ -12,7 +12,6 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -491,13 +490,12 @@ static cli_server *make_server(const cli_server_desc *desc) {
     return server;
 }
 
-/* At one of several addresses: the [size] bytes of host. */
-static bool listen_at_host(cli_server *server, const char *host, size_t size, uint32_t port) {
+/* At one of several addresses: the [size] bytes of host. Why it cannot, or NULL. */
+static const char *listen_at_host(cli_server *server, const char *host, size_t size,
+                                  uint32_t port) {
     char name[256];
-    if (size >= sizeof name || server->n_listeners == MOST_ADDRESSES) {
-        errno = E2BIG;
-        return false;
-    }
+    if (size >= sizeof name) return "the name is too long";
+    if (server->n_listeners == MOST_ADDRESSES) return "these are too many addresses";
     memcpy(name, host, size);
     name[size] = '\0';
     cli_listener *const listener = &server->listeners[server->n_listeners++];
@@ -505,17 +503,19 @@ static bool listen_at_host(cli_server *server, const char *host, size_t size, ui
     return cli_listen_at_host(listener, name, port > 0 ? port : server->listeners[0].port);
 }
 
-static bool listen_everywhere(cli_server *server, const cli_server_desc *desc) {
+/* Why it cannot, or NULL. */
+static const char *listen_everywhere(cli_server *server, const cli_server_desc *desc) {
     if (desc->socket != NULL) {
         server->n_listeners = 1;
         return cli_listen_at_path(&server->listeners[0], desc->socket);
     }
     for (const char *at = desc->host; *at != '\0';) {
         const size_t size = strcspn(at, ",");
-        if (!listen_at_host(server, at, size, desc->port)) return false;
+        const char *const why = listen_at_host(server, at, size, desc->port);
+        if (why != NULL) return why;
         at += size + (at[size] == ',');
     }
-    return server->n_listeners > 0;
+    return server->n_listeners > 0 ? NULL : "no address is given";
 }
 
 static bool start_daemons(cli_server *server, const cli_server_desc *desc) {
@@ -551,11 +551,11 @@ cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t si
         return NULL;
     }
     allow_files();
-    if (!listen_everywhere(server, desc)) {
-        snprintf(error, size, "cannot listen at %s%s%.0u: %s",
+    const char *const why = listen_everywhere(server, desc);
+    if (why != NULL) {
+        snprintf(error, size, "cannot listen at %.100s%s%.0u: %s",
                  desc->socket != NULL ? desc->socket : desc->host,
-                 desc->socket != NULL ? "" : ", port ", desc->socket != NULL ? 0 : desc->port,
-                 strerror(errno));
+                 desc->socket != NULL ? "" : ", port ", desc->socket != NULL ? 0 : desc->port, why);
     } else if (!start_daemons(server, desc)) {
         snprintf(error, size, "the HTTP server does not start%s",
                  has_tls ? ": check that the certificate is in PEM and "
