@@ -12,8 +12,8 @@ typedef struct cli_listener {
     char path[108];    /* of a UNIX socket; "": it is none */
 } cli_listener;
 
-/* Returns why it cannot listen there; NULL: it does. The socket of a server that was killed is taken
- * over. */
+/* Returns why it cannot listen there; NULL: it does. The socket of a server that was killed is
+ * taken over. */
 const char *cli_listen_at_path(cli_listener *to, const char *path);
 /* The same; port 0: one that is free. */
 const char *cli_listen_at_host(cli_listener *to, const char *host, uint32_t port);

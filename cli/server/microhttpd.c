@@ -553,9 +553,11 @@ cli_server *cli_server_start(const cli_server_desc *desc, char *error, size_t si
     allow_files();
     const char *const why = listen_everywhere(server, desc);
     if (why != NULL) {
-        snprintf(error, size, "cannot listen at %.100s%s%.0u: %s",
-                 desc->socket != NULL ? desc->socket : desc->host,
-                 desc->socket != NULL ? "" : ", port ", desc->socket != NULL ? 0 : desc->port, why);
+        const bool has_port = desc->socket == NULL && desc->port > 0;
+        snprintf(error, size,
+                 has_port ? "cannot listen at %.100s, port %u: %s"
+                          : "cannot listen at %.100s%.0u: %s",
+                 desc->socket != NULL ? desc->socket : desc->host, has_port ? desc->port : 0, why);
     } else if (!start_daemons(server, desc)) {
         snprintf(error, size, "the HTTP server does not start%s",
                  has_tls ? ": check that the certificate is in PEM and "

@@ -119,7 +119,7 @@ def test_several_addresses():
         equal(server.process.wait(TIMEOUT), 0)
     for host, why in (("127.0.0.1,256.0.0.1", b"not known"), (",127.0.0.1", b"not known"),
                       ("", b"no address"), (300 * "h", b"too long"),
-                      (",".join(100 * ["127.0.0.1"]), b"too many")):
+                      (",".join(f"127.0.0.{i}" for i in range(1, 100)), b"too many")):
         done = wick("serve", MODEL, "--host", host, "--port", 0)
         equal((done.returncode, len(done.stderr.splitlines())), (1, 1))
         assert b"cannot listen" in done.stderr and why in done.stderr, done.stderr
