@@ -6,7 +6,7 @@
 #include "backend/cpu/cpu_kernel.h"
 
 /* A tile of 4 columns has 16 registers of sums; a column of 2 panels 8, to hide the latency. */
-enum { FAST_COLUMNS = 4, FAST_PANELS = 2, FAST_HOLDS = 0 };
+enum { FAST_COLUMNS = 4, FAST_PANELS = 2, FAST_HOLDS = 0, FAST_OFFSETS = 1 };
 
 typedef struct w16 {
     int32x4_t part[SIMD_PARTS];
@@ -23,6 +23,10 @@ WK_INLINE w16 w16_add(w16 a, w16 b) {
 WK_INLINE v16 w16_float(w16 sum) {
     return v16_of(vcvtq_f32_s32(sum.part[0]), vcvtq_f32_s32(sum.part[1]),
                   vcvtq_f32_s32(sum.part[2]), vcvtq_f32_s32(sum.part[3]));
+}
+WK_INLINE v16 w16_as_float(w16 sum) {
+    return v16_of(vreinterpretq_f32_s32(sum.part[0]), vreinterpretq_f32_s32(sum.part[1]),
+                  vreinterpretq_f32_s32(sum.part[2]), vreinterpretq_f32_s32(sum.part[3]));
 }
 
 #endif

@@ -10,6 +10,8 @@
  *   w16_set(word)               the same in all of them
  *   w16_add(a, b)
  *   w16_float(sum)
+ *   FAST_OFFSETS                whether v16_fma rounds once
+ *   w16_as_float(sum)           the floats that have these bits
  *   w16_dot(sum, unit, x, is_wide)
  *                               sum + unit . x by rows, x being a word of values
  *   PANEL_IS_EXACT              (linear_panel.h)
@@ -298,19 +300,35 @@ WK_INLINE void add_plane(const tile_form *f, const int part, const int plane,
     }
 }
 
+/* The bits of this float plus a whole number n, below 2^22 with either sign, are those of the float
+ * WHOLE_OFFSET + n: sums that begin there need no conversion. */
+#define WHOLE_OFFSET 12582912.0F /* 1.5 * 2^23 */
+enum { WHOLE_BITS = 0x4B400000 };
+
+/* Whether WHOLE_OFFSET times a step is exact and finite: steps are float16 times small numbers. */
+WK_INLINE bool has_short_steps(const tile_form *f) {
+    return wk_panel_get(f->layout)->scale != WK_SCALE_BF16;
+}
+
 /* product = the dot products of a part with a plane times the steps of the quants, in units of the
  * columns' scales; part 1 is added to part 0. Dot products are whole numbers below 2^20. */
 WK_INLINE void multiply_part(const tile_form *f, const int part, const int plane,
                              const panel_block at[], const fast_row x[],
                              v16 product[FAST_PANELS][FAST_COLUMNS]) {
+    const bool is_offset = FAST_OFFSETS && part == 0 && has_short_steps(f);
     block_sums sums;
     for (int p = 0; p < f->panels; p++)
-        for (int c = 0; c < f->width; c++) sums.of[p][c] = w16_set(0);
+        for (int c = 0; c < f->width; c++) sums.of[p][c] = w16_set(is_offset ? WHOLE_BITS : 0);
     add_plane(f, part, plane, at, x, &sums);
     for (int p = 0; p < f->panels; p++) {
         v16 step = form_step(f, &at[p], part);
         if (plane != HIGH) step = v16_mul(step, v16_set(1.0F / (float)QUANT_STEP));
+        const v16 offset = v16_mul(step, v16_set(-WHOLE_OFFSET));
         for (int c = 0; c < f->width; c++) {
+            if (is_offset) { /* (offset + whole) step - offset step, rounded once */
+                product[p][c] = v16_fma(w16_as_float(sums.of[p][c]), step, offset);
+                continue;
+            }
             const v16 whole = w16_float(sums.of[p][c]);
             product[p][c] = part == 0 ? v16_mul(whole, step) : v16_fma(whole, step, product[p][c]);
         }

@@ -13,6 +13,7 @@ enum {
     FAST_HOLDS = 0,
     FAST_PLANES = 1,
     FAST_SHARES = 1,
+    FAST_OFFSETS = 0,
     WIDE_BIAS = 128,
     PANEL_IS_EXACT = 1, /* wk_linear_floats_wasm */
 };
@@ -32,6 +33,9 @@ WK_INLINE w16 w16_add(w16 a, w16 b) {
 WK_INLINE v16 w16_float(w16 sum) {
     return v16_of(wasm_f32x4_convert_i32x4(sum.part[0]), wasm_f32x4_convert_i32x4(sum.part[1]),
                   wasm_f32x4_convert_i32x4(sum.part[2]), wasm_f32x4_convert_i32x4(sum.part[3]));
+}
+WK_INLINE v16 w16_as_float(w16 sum) {
+    return v16_of(sum.part[0], sum.part[1], sum.part[2], sum.part[3]);
 }
 
 typedef int16_t fast_value;

@@ -8,7 +8,8 @@
 
 #include <stdbool.h>
 
-enum { FAST_COLUMNS = 4, FAST_PANELS = 4, FAST_HOLDS = 0, WIDE_BIAS = 0, FAST_PAIRS = 1 };
+enum { FAST_COLUMNS = 4, FAST_PANELS = 4, FAST_HOLDS = 0, FAST_PAIRS = 1, FAST_OFFSETS = 1 };
+enum { WIDE_BIAS = 0 };
 
 typedef b64 w16;
 
@@ -20,6 +21,9 @@ WK_INLINE w16 w16_add(w16 a, w16 b) {
 }
 WK_INLINE v16 w16_float(w16 sum) {
     return v16_of(_mm256_cvtepi32_ps(sum.low), _mm256_cvtepi32_ps(sum.high));
+}
+WK_INLINE v16 w16_as_float(w16 sum) {
+    return v16_of(_mm256_castsi256_ps(sum.low), _mm256_castsi256_ps(sum.high));
 }
 
 /* Two products of numbers of 7 and 8 bits fit 16 bits. */

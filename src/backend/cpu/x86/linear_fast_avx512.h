@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-enum { FAST_COLUMNS = 16, FAST_PANELS = 4, FAST_HOLDS = 1, WIDE_BIAS = 128 };
+enum { FAST_COLUMNS = 16, FAST_PANELS = 4, FAST_HOLDS = 1, FAST_OFFSETS = 1, WIDE_BIAS = 128 };
 
 typedef __m512i w16;
 
@@ -20,6 +20,7 @@ WK_INLINE w16 w16_dot(w16 sum, b64 quants, w16 x, const bool is_wide) {
 }
 WK_INLINE w16 w16_add(w16 a, w16 b) { return _mm512_add_epi32(a, b); }
 WK_INLINE v16 w16_float(w16 sum) { return _mm512_cvtepi32_ps(sum); }
+WK_INLINE v16 w16_as_float(w16 sum) { return _mm512_castsi512_ps(sum); }
 
 #include "backend/cpu/simd/linear_no_pairs.h"
 #include "backend/cpu/simd/linear_words.h"
