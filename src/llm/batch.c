@@ -241,9 +241,10 @@ static wick_status find_prefix(wk_sequence *s) {
 /* A batch that is being made up. */
 typedef struct filling {
     uint32_t budget, n_rows, n_outputs; /* rows that it may have, has, and of these outputs */
-    uint32_t text_rows;                 /* of whole texts: of each */
-    uint32_t n_waiting;                 /* sequences */
-    wk_sequence *refused;               /* the first one for which there was no memory */
+    uint32_t most_parts;
+    uint32_t text_rows;   /* of whole texts: of each */
+    uint32_t n_waiting;   /* sequences */
+    wk_sequence *refused; /* the first one for which there was no memory */
     wick_status status;
     wick_error why;
 } filling;
@@ -325,7 +326,7 @@ static wick_status add_part(wk_runner *runner, wk_sequence *s, filling *f) {
  * while another one waits for its first. */
 static wick_status add_parts(wk_runner *runner, bool are_single, filling *f) {
     for (wk_sequence *s = runner->sequences; s; s = s->next) {
-        if (runner->n_parts == WK_MAX_PARTS) return WICK_OK;
+        if (runner->n_parts >= f->most_parts) return WICK_OK;
         if (s->wants.n == 0 || is_single(&s->wants) != are_single) continue;
         WK_TRY(find_prefix(s));
         if (s->wants.n > 0) WK_TRY(add_part(runner, s, f));
@@ -343,14 +344,31 @@ static void refuse(const wk_runner *runner, filling *f) {
     wk_sequence_fail(f->refused, f->status, &f->why);
 }
 
+/* Single tokens, which leave a quarter of the rows to prompts that wait: however many there are,
+ * those are read. Where there is one row, they have it in turn. */
+static wick_status add_singles(wk_runner *runner, filling *f) {
+    const uint32_t budget = f->budget;
+    bool has_prompt = false;
+    for (const wk_sequence *s = runner->sequences; s; s = s->next)
+        has_prompt = has_prompt || (s->wants.n > 0 && !is_single(&s->wants));
+    if (has_prompt && !runner->desc.is_whole) {
+        f->budget -= budget > 1 ? (budget + 3) / 4 : (uint32_t)(runner->n_batches % 2);
+        f->most_parts--;
+    }
+    WK_TRY(add_parts(runner, true, f));
+    f->budget = budget;
+    f->most_parts = WK_MAX_PARTS;
+    return WICK_OK;
+}
+
 /* Single tokens go first, so that a long prompt delays others by a batch at most. */
 wick_status wk_batch_choose(wk_runner *runner) {
-    filling f = {.budget = find_budget(runner)};
+    filling f = {.budget = find_budget(runner), .most_parts = WK_MAX_PARTS};
     runner->n_parts = 0;
     ask_all(runner);
     for (const wk_sequence *s = runner->sequences; s; s = s->next) f.n_waiting += s->wants.n > 0;
     for (wk_sequence *s = runner->sequences; s; s = s->next) check_draws(runner, s, &f);
-    WK_TRY(add_parts(runner, true, &f));
+    WK_TRY(add_singles(runner, &f));
     WK_TRY(add_parts(runner, false, &f));
     if (runner->n_parts == 0 && f.refused) refuse(runner, &f);
     /* Texts that would be padding are computed like others: as many as are a power of two. */
@@ -559,7 +577,10 @@ wick_status wk_batch_describe(wk_runner *runner) {
     wk_batch_lay_out(runner, size);
     WK_TRY(reserve_words(runner));
     WK_TRY(reserve_logits(runner, size.n_outputs * runner->batch.n_steps));
-    runner->batch.is_short = size.n_outputs == 1 && runner->parts[0].waiting.is_short;
+    runner->batch.is_short = size.n_outputs == 1;
+    for (uint32_t i = 0; i < runner->n_parts; i++) /* of one part, which need not be the first */
+        if (runner->parts[i].n_outputs > 0)
+            runner->batch.is_short = runner->batch.is_short && runner->parts[i].waiting.is_short;
     describe(runner);
     return WICK_OK;
 }

@@ -61,6 +61,7 @@ struct wick_model {
     uint64_t snapshot_budget; /* snapshot_limit, or its default */
     struct wick_lora *loras;
     struct wk_runner *runners;   /* of the sessions that are open, one for each kind */
+    uint64_t cache_clock;        /* of those that are gone, see wk_runner_clock */
     wk_runner_desc warm;         /* the runner whose kernels are compiled with the model */
     uint32_t generation;         /* of the device that holds the weights */
     uint64_t weights_checksum;   /* of a sample of every tensor, as it is in the file */

@@ -136,9 +136,8 @@ static bool is_saved(const wk_runner *runner) {
 }
 
 static uint64_t clock_of(const wick_prefixes *p) {
-    uint64_t clock = 0;
-    for (const wk_runner *r = p->model->runners; r; r = r->next)
-        clock += r->prefixes.clock + r->snapshots.clock + r->n_batches;
+    uint64_t clock = p->model->cache_clock;
+    for (const wk_runner *r = p->model->runners; r; r = r->next) clock += wk_runner_clock(r);
     return clock;
 }
 
@@ -440,7 +439,7 @@ static wick_status load_snapshot(wick_prefixes *p) {
     return WICK_OK;
 }
 
-static wick_status load(wick_prefixes *p) {
+static wick_status load_step(wick_prefixes *p) {
     switch (p->step) {
     case CHECK: WK_TRY(check_bytes(p)); break;
     case HEADER: WK_TRY(load_header(p)); break;
@@ -450,6 +449,17 @@ static wick_status load(wick_prefixes *p) {
     case END: return p->offset + sizeof(uint64_t) == p->source.size ? WICK_OK : fail_damaged(p);
     }
     return WICK_PENDING;
+}
+
+static wick_status load(wick_prefixes *p) {
+    if (p->step > SECTION && p->step < END && clock_of(p) != p->clock)
+        return wk_fail(&p->error, WICK_ERR_STATE, "sessions went on while prefixes were loaded");
+    if (p->step > SECTION && p->step < END && wk_runner_is_stale(p->runner))
+        return wk_fail(&p->error, WICK_ERR_DEVICE_LOST,
+                       "the device was lost while prefixes were loaded");
+    const wick_status status = load_step(p);
+    p->clock = clock_of(p);
+    return status;
 }
 
 /* --- The interface --- */

@@ -97,6 +97,7 @@ bool wk_prefix_remove(wk_prefix_tree *tree, uint32_t block) {
     while (*at != block) at = &tree->nodes[*at].sibling;
     *at = node->sibling;
     node->n = 0;
+    tree->clock++; /* what saves the tree sees that it is another one */
     return true;
 }
 

@@ -134,6 +134,10 @@ static inline bool wk_runner_is_recurrent(const wk_runner *runner) {
 static inline wk_heap *wk_runner_heap(const wk_runner *runner) {
     return wk_device_heap(runner->device);
 }
+/* Grows with all that changes in its cache. */
+static inline uint64_t wk_runner_clock(const wk_runner *runner) {
+    return runner->prefixes.clock + runner->snapshots.clock + runner->n_batches;
+}
 /* Where its failures go. */
 static inline wick_error *wk_runner_err(const wk_runner *runner) {
     return wk_device_err(runner->device);

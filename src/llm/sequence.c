@@ -248,6 +248,7 @@ static void drop_runner(wk_runner *runner) {
     wk_runner **at = &runner->model->runners;
     while (*at != runner) at = &(*at)->next;
     *at = runner->next;
+    runner->model->cache_clock += wk_runner_clock(runner) + 1;
     wk_runner_free(runner);
 }
 
@@ -357,6 +358,12 @@ void wk_sequence_close(wk_sequence *sequence) {
     if (!runner->has_prefixes && !runner->sequences) drop_runner(runner);
 }
 
+/* Whether a batch still has stages to come: they write to what its sequences had, too, of which
+ * those that were reset or closed have given theirs back. */
+static bool has_stages_left(const wk_runner *runner) {
+    return runner->is_running && runner->n_stages > 1;
+}
+
 /* Blocks of layers with a window and states are written in place: the fork has copies. */
 static wick_status copy_own(wk_sequence *to, const wk_sequence *from, int pool) {
     WK_TRY(wk_sequence_reserve_share(to, pool, from->share[pool].n));
@@ -369,6 +376,9 @@ static wick_status share_blocks(wk_sequence *to, const wk_sequence *from) {
     const wk_share *const blocks = &from->share[WK_POOL_BLOCKS];
     wk_share *const own = &to->share[WK_POOL_BLOCKS];
     assert(blocks->n <= own->capacity);
+    if (has_stages_left(to->runner) &&
+        from->share[WK_POOL_WINDOW].n + from->share[WK_POOL_SLOTS].n > 0)
+        return WICK_PENDING;
     for (; own->n < blocks->n; own->n++) {
         own->ids[own->n] = blocks->ids[own->n];
         wk_blocks_share(&to->runner->pools[WK_POOL_BLOCKS], own->ids[own->n]);
@@ -425,6 +435,7 @@ bool wk_sequence_return(wk_sequence *sequence, uint32_t n) {
         if (n < sequence->n_cached) wk_sequence_leave_tail(sequence);
         wk_sequence_recall_tail(sequence, n);
         if (n < sequence->snapped) sequence->snapped = 0;
+        sequence->n_reused -= wk_smaller(sequence->n_reused, sequence->n_cached - n);
         sequence->n_cached = n;
         wk_sequence_give_back(sequence, WK_POOL_BLOCKS, wk_blocks_for(n));
     }
@@ -517,6 +528,7 @@ bool wk_sequence_is_held(const wk_sequence *sequence) { return sequence->is_held
 void wk_sequence_release(wk_sequence *sequence) { sequence->is_held = false; }
 
 wick_status wk_sequence_reserve(wk_sequence *sequence, uint32_t n, wick_error *err) {
+    if (has_stages_left(sequence->runner)) return WICK_PENDING;
     const wick_status status = wk_sequence_make_room(sequence, n);
     if (status != WICK_PENDING || sequence->runner->is_running) return status;
     return wk_fail(err, WICK_ERR_OUT_OF_MEMORY,

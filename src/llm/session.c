@@ -26,7 +26,8 @@ void wk_session_drop_batch(wick_session *session) {
     if (!is_running(s)) return;
     s->is_stepping = false;
     wk_sequence_drop(s->sequence);
-    if (wk_sequence_cached(s->sequence) == 0) s->n_computed = 0;
+    /* Rows that were shown do not come again. */
+    if (wk_sequence_cached(s->sequence) == 0 && s->outputs == WK_OUTPUTS_LAST) s->n_computed = 0;
 }
 
 /* --- Before it reads more --- */
@@ -118,7 +119,7 @@ static void end_text(wick_session *s, wick_end_reason reason, wick_event *event)
     size_t size;
     bool stopped;
     wick_detokenize_flush(&s->detokenizer, s->piece, &size);
-    s->n_out = wk_stop_feed(&s->stop, s->piece, size, &stopped);
+    s->n_out = wk_stop_feed(&s->stop, s->piece, size, true, &stopped);
     show_end(s, stopped ? WICK_END_STOP_STRING : reason, event);
 }
 
@@ -136,7 +137,7 @@ static void show_logprobs(wick_session *s, const float *logits, uint32_t id, wic
 static wick_status add_text(wick_session *s, uint32_t id, bool *stopped) {
     size_t size;
     WK_TRY(wick_detokenize(&s->detokenizer, id, s->piece, s->piece_capacity, &size));
-    s->n_out = wk_stop_feed(&s->stop, s->piece, size, stopped);
+    s->n_out = wk_stop_feed(&s->stop, s->piece, size, false, stopped);
     return WICK_OK;
 }
 
@@ -247,8 +248,8 @@ wk_waiting wk_session_waiting(void *session) {
     const uint32_t end = is_replay ? s->n_computed : s->n_tokens;
     const uint32_t n_ahead = is_replay ? 0 : s->n_ahead;
     const bool runs_ahead = n_ahead > 0 && s->guess.kind == WK_AHEAD;
-    if (s->failed != WICK_OK || s->ended != WICK_END_NONE || s->n_rows > 0 || s->has_logits ||
-        wk_session_is_guessing(s) || is_at_limit(s) || end == n_cached)
+    if (s->failed != WICK_OK || s->ended != WICK_END_NONE || s->n_rows > 0 || s->is_showing ||
+        s->has_logits || wk_session_is_guessing(s) || is_at_limit(s) || end == n_cached)
         return (wk_waiting){.n = 0};
     return (wk_waiting){.ids = s->tokens + n_cached,
                         .rows = wk_session_given_from(s, n_cached),
@@ -366,6 +367,7 @@ static void show_row(wick_session *s, wick_event *event) {
     event->kind = WICK_EVENT_LOGITS;
     assert(s->n_rows <= s->n_batch_rows && s->n_rows <= s->n_computed);
     event->position = s->n_computed - s->n_rows;
+    s->is_showing = true;
     wk_sequence_keep_rows(s->sequence); /* other sessions may step before this one does */
     event->logits = wk_sequence_row(s->sequence, s->n_batch_rows - s->n_rows);
     s->n_rows--;
@@ -390,6 +392,7 @@ void wk_session_forget_computed(wick_session *session) {
 }
 
 static wick_status step(wick_session *s, wick_event *event) {
+    s->is_showing = false;
     wk_stop_release(&s->stop, s->n_out);
     s->n_out = 0;
     const bool has_row = wk_sequence_row(s->sequence, s->row) != NULL;

@@ -3,6 +3,7 @@
 
 #include "llm/grammar.h"
 #include "sample/logprobs.h"
+#include "sys/clock.h"
 
 #include <string.h>
 
@@ -197,6 +198,7 @@ static wick_status take_text(wick_session *to, const wick_session *from, wick_er
     to->has_shift = from->has_shift;
     to->n_keep = from->n_keep;
     to->ended = from->ended;
+    to->appended_ns = wk_clock_ns();
     to->detokenizer.begun = to->n_tokens > to->n_since_prompt;
     wk_sequence_share(to->sequence, from->sequence);
     wk_session_take_logits(to, from);
@@ -209,6 +211,8 @@ wick_status wick_session_fork(wick_session *session, const wick_session_desc *de
     if (fork) *fork = NULL;
     if (!session || !fork)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_session_fork: an argument is NULL");
+    if (!desc) desc = &defaults;
+    WK_TRY(check_enums(desc, error));
     wk_session_absorb(session);
     if (session->failed != WICK_OK)
         return wk_fail(error, WICK_ERR_STATE, "a session that has failed cannot be forked");
@@ -218,7 +222,7 @@ wick_status wick_session_fork(wick_session *session, const wick_session_desc *de
     wk_session_take_back(session);
     const wk_runner_desc runner = wk_sequence_desc(session->sequence);
     wick_session *s = NULL;
-    WK_TRY(make_session(session->model, desc ? desc : &defaults, &runner, &s, error));
+    WK_TRY(make_session(session->model, desc, &runner, &s, error));
     wk_session_take_loras(s, session);
     const wick_status status = take_text(s, session, error);
     if (status == WICK_OK)

@@ -29,12 +29,19 @@ static wick_status put(wick_session_saving *s, const void *bytes, size_t size) {
                                        "writing the session failed");
 }
 
+static wick_status check_shown(const wick_session *session, wick_error *err) {
+    if (session->n_rows == 0) return WICK_OK;
+    return wk_fail(err, WICK_ERR_STATE,
+                   "the session has logits to show, step it to its end before it is saved");
+}
+
 static wick_status begin(wick_session_saving *s) {
     wick_session *const session = s->session;
     wick_status settled = wk_session_settle(session);
     if (settled == WICK_OK && session->has_logits) settled = wk_session_complete_logits(session);
     if (settled == WICK_PENDING) return WICK_PENDING;
     if (settled != WICK_OK) return settled;
+    WK_TRY(check_shown(session, &s->error));
     wk_session_take_back(session);
     if (session->n_given > 0)
         return wk_fail(&s->error, WICK_ERR_UNSUPPORTED,
@@ -108,9 +115,7 @@ wick_status wick_session_save_start(wick_session *session, wick_write_fn write, 
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_session_save_start: an argument is NULL");
     if (session->failed != WICK_OK)
         return wk_fail(error, WICK_ERR_STATE, "a session that has failed cannot be saved");
-    if (session->n_rows > 0)
-        return wk_fail(error, WICK_ERR_STATE,
-                       "the session has logits to show, step it to its end before it is saved");
+    WK_TRY(check_shown(session, error));
     wick_session_saving *const s = wk_alloc_zeroed(session->model->heap, sizeof *s);
     if (!s) return wk_fail_memory(error, sizeof *s, "saving a session");
     s->session = session;

@@ -44,6 +44,7 @@ struct wick_session {
     uint32_t n_wanted;     /* guesses that they are to make before this session goes on, */
     uint64_t draft_ns;     /* since then */
     bool is_stepping;      /* its own steps wait for the batch that is running */
+    bool is_showing;       /* logits, which stay until its next step: it waits for nothing before */
     size_t n_out;          /* held text that the last event showed */
     wick_end_reason ended; /* NONE: going on */
     wick_status failed;

@@ -26,6 +26,7 @@ static void remove_one(wk_runner *runner, wk_snapshot *snapshot) {
     wk_snapshot **at = &runner->snapshots.first;
     while (*at != snapshot) at = &(*at)->next;
     *at = snapshot->next;
+    runner->snapshots.clock++; /* as wk_prefix_remove */
     runner->snapshots.bytes -= total_bytes(runner, snapshot);
     for (uint32_t i = 0; i < runner->n_stages; i++)
         if (snapshot->readings[i]) (void)wick_read_finish(snapshot->readings[i], NULL, 0);

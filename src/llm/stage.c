@@ -555,8 +555,9 @@ wick_status wk_stage_poll(wk_stage *stage, wk_stage_batch *batch) {
 
 wick_status wk_stage_complete(wk_stage *stage, wk_stage_batch *batch) {
     if (!batch->is_short) return WICK_OK;
-    if (wk_stage_is_stale(stage)) return fail_lost(stage);
-    assert(stage->last && !stage->running);
+    /* With the device, or because the cache has grown since. */
+    if (wk_stage_is_stale(stage) || !stage->last) return fail_lost(stage);
+    assert(!stage->running);
     if (stage->reading) return poll_reading(stage, batch);
     WK_TRY(start_reading(stage, stage->last->result));
     return WICK_PENDING;

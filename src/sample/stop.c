@@ -42,7 +42,7 @@ static bool begins_at(const wk_stop *stop, size_t at, wk_str string) {
     return memcmp(stop->held + at, string.text, size) == 0;
 }
 
-size_t wk_stop_feed(wk_stop *stop, const char *text, size_t size, bool *stopped) {
+size_t wk_stop_feed(wk_stop *stop, const char *text, size_t size, bool is_end, bool *stopped) {
     assert(stop->n_held + size <= stop->capacity);
     memcpy(stop->held + stop->n_held, text, size);
     stop->n_held += size;
@@ -56,7 +56,7 @@ size_t wk_stop_feed(wk_stop *stop, const char *text, size_t size, bool *stopped)
             return at;
         }
         /* Whole matches at this place first, then what may still become one. */
-        for (size_t i = 0; i < stop->n_strings; i++)
+        for (size_t i = 0; i < stop->n_strings && !is_end; i++)
             if (begins_at(stop, at, stop->strings[i])) return at;
     }
     return stop->n_held;

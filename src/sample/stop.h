@@ -19,9 +19,10 @@ wick_status wk_stop_make(wk_heap *heap, const char *const *strings, size_t n, si
                          wk_stop *out, wick_error *err);
 void wk_stop_free(wk_heap *heap, wk_stop *stop);
 
-/* Adds text; returns how many bytes of held may go out now. *stopped: a stop string was found, the
- * text ends there. Call wk_stop_release with the number before the next feed. */
-size_t wk_stop_feed(wk_stop *stop, const char *text, size_t size, bool *stopped);
+/* Adds text, the last one where is_end; returns how many bytes of held may go out now. *stopped: a
+ * stop string was found, the text ends there. Call wk_stop_release with the number before the next
+ * feed. */
+size_t wk_stop_feed(wk_stop *stop, const char *text, size_t size, bool is_end, bool *stopped);
 /* Drops the first size held bytes. */
 void wk_stop_release(wk_stop *stop, size_t size);
 

@@ -125,7 +125,8 @@ static void test_stop_holds_back(void **state) {
         bool stopped = false;
         for (size_t at = 0; at < sizeof whole - 1 && !stopped; at += piece) {
             const size_t left = sizeof whole - 1 - at;
-            const size_t n = wk_stop_feed(&stop, whole + at, left < piece ? left : piece, &stopped);
+            const size_t n =
+                wk_stop_feed(&stop, whole + at, left < piece ? left : piece, false, &stopped);
             memcpy(out + used, stop.held, n);
             used += n;
             wk_stop_release(&stop, n);

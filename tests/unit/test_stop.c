@@ -20,7 +20,7 @@ static size_t feed(wk_stop *stop, const char *text, size_t step, char *out) {
     for (size_t at = 0, size; text[at] != '\0'; at += size) {
         bool stopped;
         size = strnlen(text + at, step);
-        const size_t n = wk_stop_feed(stop, text + at, size, &stopped);
+        const size_t n = wk_stop_feed(stop, text + at, size, false, &stopped);
         memcpy(out + n_out, stop->held, n);
         out[n_out += n] = '\0';
         if (stopped) return at + size;
@@ -73,7 +73,26 @@ static void test_room(void **state) {
     }
 }
 
+/* At the end of a text nothing becomes a match any more: not what would hold back a later one. */
+static void test_end(void **state) {
+    (void)state;
+    static const char *const strings[] = {". She@", " She"};
+    for (int is_end = 0; is_end < 2; is_end++) {
+        checked_heap heap;
+        wk_stop stop;
+        bool stopped;
+        checked_heap_init(&heap, UINT64_MAX);
+        assert_int_equal(wk_stop_make(&heap.heap, strings, WK_COUNT(strings), 8, &stop, NULL),
+                         WICK_OK);
+        assert_int_equal(wk_stop_feed(&stop, "y. She", 6, is_end, &stopped), is_end ? 2 : 1);
+        assert_int_equal(stopped, is_end);
+        if (is_end) assert_int_equal(stop.found, 1);
+        wk_stop_free(&heap.heap, &stop);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_room)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_end),
+                                       cmocka_unit_test(test_room)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
