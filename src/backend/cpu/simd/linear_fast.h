@@ -108,7 +108,7 @@ WK_INLINE uint32_t add_pairs(const tile_form *two, const panel_block at[], const
     uint32_t fine = 0;
     for (int c = 0; c < n; c += 2) {
         const fast_row from[2] = {row_from(&x[c], b), row_from(&x[c + 1], b)};
-        for (int i = 0; i < 2; i++) fine |= (uint32_t)is_fine(&from[i]) << (c + i);
+        fine |= ((uint32_t)from[0].blocks->is_fine | (uint32_t)from[1].blocks->is_fine << 1) << c;
         for (int p = 0; p < two->panels; p++)
             for (int i = 0; i < 2; i++) sum[p][i] = high[p][c + i];
         add_high(two, at, from, sum);
