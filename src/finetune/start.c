@@ -39,6 +39,8 @@ static wick_status check_numbers(const wick_finetune_desc *d, wick_error *err) {
         return wk_fail(err, WICK_ERR_VALUE, "there are no targets 0x%" PRIx32, d->targets);
     if (d->resume && d->checkpoint == NULL)
         return wk_fail(err, WICK_ERR_VALUE, "there is no checkpoint to resume from");
+    if (d->state != NULL && d->state_size == 0)
+        return wk_fail(err, WICK_ERR_FORMAT, "the state to resume from is empty");
     if (d->resume && d->state != NULL)
         return wk_fail(err, WICK_ERR_VALUE, "there are two checkpoints to resume from");
     return WICK_OK;

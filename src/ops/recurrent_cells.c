@@ -174,6 +174,12 @@ static wick_tensor *run_steps(const cell *kind, wick_tensor *x, const wick_rnn_w
     return y;
 }
 
+/* A tensor of its own, also where there were no tokens. */
+static wick_tensor *last_of(wick_tensor *now, const wick_tensor *first, wick_dtype dtype) {
+    wick_tensor *const last = wk_promoted(now, dtype);
+    return first ? wk_fresh(last, first) : last;
+}
+
 static wick_tensor *run(const cell *kind, wick_tensor *x, const wick_rnn_weights *weights,
                         state first, wick_tensor **last_h, wick_tensor **last_c) {
     if (last_h) *last_h = NULL;
@@ -185,8 +191,8 @@ static wick_tensor *run(const cell *kind, wick_tensor *x, const wick_rnn_weights
     state s = {.h = or_zeros(first.h, x, shape)};
     if (kind->n_gates == 4) s.c = or_zeros(first.c, x, shape);
     wick_tensor *y = wk_promoted(run_steps(kind, x, weights, &s), dtype);
-    wick_tensor *const h = y && last_h ? wk_own(wk_promoted(s.h, dtype), first.h) : NULL;
-    wick_tensor *const c = y && last_c ? wk_own(wk_promoted(s.c, dtype), first.c) : NULL;
+    wick_tensor *const h = y && last_h ? last_of(s.h, first.h, dtype) : NULL;
+    wick_tensor *const c = y && last_c ? last_of(s.c, first.c, dtype) : NULL;
     if ((last_h && !h) || (last_c && !c)) y = NULL;
     if (y && last_h) *last_h = wk_scope_keep(scope, h);
     if (y && last_c) *last_c = wk_scope_keep(scope, c);

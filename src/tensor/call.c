@@ -42,6 +42,6 @@ wick_status wk_call_queue(wick_device *device, wk_call *call) {
     WK_TRY(wk_device_usable(device));
     WK_TRY(wk_op_check(op, device->err));
     for (int i = 0; i < op->n_dst; i++) op->view[i].buf->version++;
-    wk_observers_show(device, call, NULL);
+    wk_observers_show(device, call, NULL, NULL);
     return device->recording ? wk_plan_record(device->recording, op) : wk_queue_push(device, op);
 }

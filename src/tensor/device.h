@@ -252,7 +252,8 @@ wick_status wk_progress(wick_device *device, wk_ticket ticket);
 /* --- observe.c --- */
 
 /* One of the two; the other is NULL. */
-void wk_observers_show(wick_device *device, const wk_call *call, const wk_view_made *made);
+void wk_observers_show(wick_device *device, const wk_call *call, const wk_view_made *made,
+                       const wick_tensor *written);
 void wk_observers_free(wick_device *device);
 
 /* --- fault.c --- */

@@ -54,8 +54,9 @@ void wk_observers_free(wick_device *device) {
     free_removed(device);
 }
 
-void wk_observers_show(wick_device *device, const wk_call *call, const wk_view_made *made) {
-    assert((call == NULL) != (made == NULL));
+void wk_observers_show(wick_device *device, const wk_call *call, const wk_view_made *made,
+                       const wick_tensor *written) {
+    assert((call != NULL) + (made != NULL) + (written != NULL) == 1);
     if (device->observers.n_on == 0) return;
     wk_observer *last = device->observers.first;
     while (last->next) last = last->next;
@@ -63,6 +64,7 @@ void wk_observers_show(wick_device *device, const wk_call *call, const wk_view_m
     for (wk_observer *o = device->observers.first;; o = o->next) {
         if (call && o->hooks.op) o->hooks.op(o->hooks.user, call);
         if (made && o->hooks.view) o->hooks.view(o->hooks.user, made);
+        if (written && o->hooks.write) o->hooks.write(o->hooks.user, written);
         if (o == last) break;
     }
     if (--device->observers.depth == 0) free_removed(device);

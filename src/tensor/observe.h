@@ -34,6 +34,8 @@ typedef struct wk_observer_hooks {
     void (*op)(void *user, const wk_call *call);
     /* NULL: no hook. Views that ops make of their operands for themselves are not shown. */
     void (*view)(void *user, const wk_view_made *made);
+    /* wick_write wrote to x, whose buffer's version it has raised. NULL: no hook. */
+    void (*write)(void *user, const wick_tensor *x);
     void *user;
 } wk_observer_hooks;
 

@@ -245,7 +245,7 @@ wick_status wk_plan_run(wk_plan *plan) {
     wk_plan_heal_slots(device, plan);
     for (size_t i = 0; i < plan->n_ops; i++) {
         const wk_call call = {.op = plan->ops[i]};
-        wk_observers_show(device, &call, NULL);
+        wk_observers_show(device, &call, NULL, NULL);
         WK_TRY(wk_queue_push(device, &plan->ops[i]));
     }
     return WICK_OK;

@@ -131,7 +131,7 @@ wick_tensor *wk_tensor_view(wick_tensor *tensor, const wk_view *view, const wk_v
     wick_tensor *const made = wk_tensor_of_view(tensor->device, view);
     if (made)
         wk_observers_show(tensor->device, NULL,
-                          &(wk_view_made){.from = tensor, .to = made, .step = step});
+                          &(wk_view_made){.from = tensor, .to = made, .step = step}, NULL);
     return made;
 }
 

@@ -34,6 +34,7 @@ wick_status wick_write(wick_tensor *tensor, const void *data, size_t size) {
     if (status < 0) return status;
     wk_buffer *const buf = tensor->view.buf;
     buf->version++;
+    wk_observers_show(device, NULL, NULL, tensor);
     return status == WICK_PENDING ? wk_queue_upload(device, buf, tensor->view.offset, data, size)
                                   : wk_upload(device, buf, tensor->view.offset, data, size);
 }

@@ -136,7 +136,10 @@ static wick_tensor *gradient_of_group(wick_tensor *x, wick_tensor *g, const wk_w
         const int64_t in = images->view.extent[2 + i];
         const int64_t left = span_of(w, i) - 1 + span_of(&across, i) - in - w->before[i];
         across.after[i] = left > 0 ? left : 0;
-        if (left < 0) images = wick_narrow(images, 2 + i, 0, in + left); /* no window meets it */
+        if (left >= 0) continue;
+        /* No window meets what is cut off; all of it where they end before it begins. */
+        images = wick_narrow(images, 2 + i, 0, in + left > 0 ? in + left : 0);
+        if (in + left < 0) across.before[i] += in + left;
     }
     return wick_transpose(wk_convolution(images, kernel, NULL, &across), 0, 1);
 }

@@ -2,6 +2,7 @@
 #include "train/tape_struct.h"
 
 #include "core/shape.h"
+#include "ops/operand.h"
 
 static size_t segment_bytes(size_t n) {
     return sizeof(wk_segment) + n * sizeof *((wk_segment *)NULL)->inputs;
@@ -20,6 +21,7 @@ static wk_segment *make_segment(wick_tape *tape, wick_segment_fn *fn, void *user
     if (!made) return NULL;
     made->fn = fn;
     made->user = user;
+    made->seed = wick_device_seed(tape->device);
     made->stream = *wk_device_streams(tape->device);
     made->n = n;
     for (size_t i = 0; i < n; i++) {
@@ -66,9 +68,11 @@ wick_tensor *wick_recompute(wick_tape *tape, wick_segment_fn *fn, void *user, wi
     wk_segment *const segment = is_recorded ? make_segment(tape, fn, user, x, n) : NULL;
     const wick_scope scope = wick_scope_begin(device);
     if (is_recorded) tape->is_off = true;
-    wick_tensor *const y = fn(user, x);
+    wick_tensor *y = fn(user, x);
+    /* What fn gives is its own: the gradient there is of nothing that was there before. */
+    if (is_recorded && y && wk_tape_find(tape, &y->view)) y = wk_dense_copy(y, y->view.dtype);
     if (is_recorded) tape->is_off = false;
-    if (is_recorded && y && wk_dtype_is_float(y->view.dtype))
+    if (is_recorded && y && wk_tape_has_gradient(y->view.dtype))
         add_segment(tape, segment, y);
     else
         wk_segment_free(wk_device_heap(device), segment);
@@ -86,10 +90,12 @@ void wk_segment_go_back(wick_tape *tape, const wk_tape_node *node, wick_tensor *
         return;
     }
     uint64_t *const streams = wk_device_streams(tape->device);
-    const uint64_t stream = *streams;
+    const uint64_t seed = wick_device_seed(tape->device), stream = *streams;
     const wk_tape_mark mark = wk_tape_begin_replay(tape);
+    wick_device_set_seed(tape->device, segment->seed);
     *streams = segment->stream;
     wick_tensor *y = segment->fn(segment->user, x);
+    wick_device_set_seed(tape->device, seed);
     *streams = stream;
     const wk_view *const before = wk_dst(&node->op, 0);
     const wick_shape want = wick_shape_of(before->rank, before->extent);

@@ -7,7 +7,7 @@
 
 wk_slot *wk_tape_find(const wick_tape *tape, const wk_view *view) {
     uint32_t i;
-    if (!view->buf || !wk_dtype_is_float(view->dtype)) return NULL;
+    if (!view->buf || !wk_tape_has_gradient(view->dtype)) return NULL;
     const bool is_known = wk_map64_get(&tape->slot_of, view->buf->id, &i) && i < tape->n_slots;
     return is_known && tape->slots[i].buf == view->buf ? &tape->slots[i] : NULL;
 }
@@ -78,8 +78,7 @@ static bool is_of_interest(const wick_tape *tape, const wk_op *op, bool *is_depe
         if (view->buf && view->buf->place) return false; /* a plan is being recorded */
         if (!wk_tape_find(tape, view)) continue;
         if (i < op->n_dst) is_overwriting = true;
-        if (i >= op->n_dst || wk_op_get_info(op->code)->operands[i].access == WK_READ_WRITE)
-            *is_dependent = true;
+        if (i >= op->n_dst || wk_op_operand(op, i)->access & WK_READ) *is_dependent = true;
     }
     return *is_dependent || is_overwriting;
 }
@@ -89,7 +88,8 @@ static bool add_slots(wick_tape *tape, const wk_op *op, bool is_dependent) {
         const wk_view *const view = &op->view[i];
         wk_slot *const s = wk_tape_find(tape, view);
         if (s) wk_slot_widen(s, view);
-        const bool is_new = !s && i < op->n_dst && is_dependent && wk_dtype_is_float(view->dtype);
+        const bool is_new =
+            !s && i < op->n_dst && is_dependent && wk_tape_has_gradient(view->dtype);
         if (is_new && !wk_tape_slot(tape, view)) return false;
     }
     return true;
@@ -114,6 +114,22 @@ static void record(void *user, const wk_call *call) {
     }
 }
 
+/* What is written from outside has no gradient, as what a fill writes. */
+static void record_write(void *user, const wick_tensor *x) {
+    wick_tape *const tape = user;
+    if (tape->is_off || tape->is_short || !wk_tape_find(tape, &x->view)) return;
+    wk_tape_node *const node = wk_tape_add_node(tape);
+    if (!node) {
+        tape->is_short = true;
+        return;
+    }
+    node->op.code = WK_OP_FILL;
+    node->op.n_dst = 1;
+    node->op.view[0] = x->view;
+    node->version[0] = x->view.buf->version;
+    wk_op_retain(&node->op);
+}
+
 void wk_tape_forget(wick_tape *tape, wk_tape_mark mark) {
     while (tape->n_nodes > mark.n_nodes) {
         const wk_tape_node *const node = &tape->nodes[--tape->n_nodes];
@@ -136,7 +152,8 @@ wick_status wick_tape_begin(wick_device *device, wick_tape **out) {
     if (tape) {
         *tape = (wick_tape){.device = device};
         wk_map64_init(&tape->slot_of, heap);
-        tape->observer = wk_observer_add(device, &(wk_observer_hooks){.op = record, .user = tape});
+        tape->observer = wk_observer_add(
+            device, &(wk_observer_hooks){.op = record, .write = record_write, .user = tape});
     }
     if (!tape || !tape->observer) {
         wk_free(heap, tape, sizeof *tape);

@@ -21,7 +21,7 @@ typedef struct wk_slot {
 struct wk_segment {
     wick_segment_fn *fn;
     void *user;
-    uint64_t stream; /* the next one of the device's random numbers when fn ran */
+    uint64_t seed, stream; /* of the device's random numbers when fn ran: the next stream */
     size_t n;
     struct {
         wick_tensor *tensor;
@@ -46,6 +46,10 @@ struct wick_tape {
     bool is_short; /* memory ran out: an op is missing */
 };
 
+/* Floats; those of 8 bits are stored alone, and pass on what they get. */
+static inline bool wk_tape_has_gradient(wick_dtype dtype) {
+    return wk_dtype_is_float(dtype) || dtype == WICK_F8_E4M3 || dtype == WICK_F8_E5M2;
+}
 /* The slot of a view of floats; NULL: there is none. */
 wk_slot *wk_tape_find(const wick_tape *tape, const wk_view *view);
 /* Finds or makes it; NULL: no memory. */

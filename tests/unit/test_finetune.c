@@ -533,7 +533,9 @@ static void test_refusals(void **state) {
     refuse(examples, (wick_finetune_desc){.checkpoint = "/nowhere/file"}, WICK_ERR_NOT_FOUND,
            "/nowhere/file");
     refuse(examples, (wick_finetune_desc){.resume = true}, WICK_ERR_VALUE, "checkpoint");
-    refuse(examples, (wick_finetune_desc){.resume = true, .checkpoint = "a", .state = "b"},
+    refuse(examples, (wick_finetune_desc){.state = "", .state_size = 0}, WICK_ERR_FORMAT, "empty");
+    refuse(examples,
+           (wick_finetune_desc){.resume = true, .checkpoint = "a", .state = "b", .state_size = 1},
            WICK_ERR_VALUE, "two checkpoints");
     refuse(examples, (wick_finetune_desc){.resume = true, .checkpoint = "/nowhere/file"},
            WICK_ERR_NOT_FOUND, "/nowhere/file");

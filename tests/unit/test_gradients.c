@@ -345,6 +345,71 @@ static void test_on_the_way(void **state) {
 
 /* --- What is refused --- */
 
+/* What wick_write puts over a tensor has no gradient, as what a copy of constants does. */
+static void test_written(void **state) {
+    static const float numbers[3] = {7, 8, 9};
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    for (int is_part = 0; is_part < 2; is_part++) {
+        wick_tensor *x = count_up(device, WICK_SHAPE(3)), *g;
+        wick_tape *tape;
+        assert_int_equal(wick_tape_begin(device, &tape), WICK_OK);
+        assert_int_equal(wick_tape_watch(tape, x), WICK_OK);
+        wick_tensor *const y = wick_affine(x, 2, 0);
+        wick_tensor *const to = is_part ? wick_narrow(y, 0, 1, 1) : y;
+        assert_int_equal(wick_write(to, numbers, wick_tensor_bytes(to)), WICK_OK);
+        wick_tensor *const loss = wick_sum(y, 0, NULL, false);
+        assert_int_equal(wick_grad(tape, loss, NULL, &x, 1, &g), WICK_OK);
+        ASSERT_FLOATS(wick_retain(g), is_part ? 2 : 0, 0, is_part ? 2 : 0);
+        wick_tape_end(tape);
+    }
+    wick_scope_end(scope);
+}
+
+/* Through floats of 8 bits, which are rounded, and pass on what comes. */
+static void test_stored_in_bytes(void **state) {
+    static const wick_dtype dtypes[] = {WICK_F8_E4M3, WICK_F8_E5M2};
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    for (size_t i = 0; i < WK_COUNT(dtypes); i++) {
+        wick_tensor *x = count_up(device, WICK_SHAPE(3)), *g;
+        wick_tape *tape;
+        assert_int_equal(wick_tape_begin(device, &tape), WICK_OK);
+        assert_int_equal(wick_tape_watch(tape, x), WICK_OK);
+        wick_tensor *const y = wick_cast(wick_cast(wick_affine(x, 3, 0), dtypes[i]), WICK_F32);
+        assert_int_equal(wick_grad(tape, wick_sqr(y), NULL, &x, 1, &g), WICK_OK);
+        ASSERT_FLOATS(wick_retain(g), 0, 18, 36);
+        wick_tape_end(tape);
+    }
+    wick_scope_end(scope);
+}
+
+/* Windows that lie in the padding alone: x has met none of them. */
+static void test_windows_of_padding(void **state) {
+    static const struct {
+        int64_t n, padding, stride;
+    } cases[] = {{2, 2, 6}, {1, 3, 100}, {1, 1, 3}, {2, 1, 4}};
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        wick_tensor *const x = wick_ones(device, WICK_F32, WICK_SHAPE(1, 1, cases[i].n));
+        wick_tensor *const w = wick_ones(device, WICK_F32, WICK_SHAPE(1, 1, 1));
+        wick_tensor *watched[] = {x, w}, *g[2];
+        wick_tape *tape;
+        assert_int_equal(wick_tape_begin(device, &tape), WICK_OK);
+        for (int k = 0; k < 2; k++) assert_int_equal(wick_tape_watch(tape, watched[k]), WICK_OK);
+        const wick_conv_desc desc = {.padding = {cases[i].padding}, .stride = {cases[i].stride}};
+        wick_tensor *const y = wick_conv1d(x, w, NULL, &desc);
+        double at_x, at_w;
+        assert_int_equal(wick_grad(tape, y, NULL, watched, 2, g), WICK_OK);
+        assert_int_equal(wick_read_scalar(wick_sum(g[0], 0, NULL, false), &at_x), WICK_OK);
+        assert_int_equal(wick_read_scalar(wick_sum(g[1], 0, NULL, false), &at_w), WICK_OK);
+        assert_true(at_x == 0 && at_w == 0);
+        wick_tape_end(tape);
+    }
+    wick_scope_end(scope);
+}
+
 static void test_refusals(void **state) {
     wick_device *const device = device_of(state);
     const wick_scope scope = wick_scope_begin(device);
@@ -399,6 +464,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_large_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_on_the_way, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_grad, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_written, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_stored_in_bytes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_windows_of_padding, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

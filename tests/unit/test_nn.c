@@ -139,6 +139,8 @@ static void left_out(void **state) {
     assert_shape(wick_rnn(none, &bare, h0, &last), WICK_SHAPE(2, 0, 5));
     assert_ptr_not_equal(last, h0);
     assert_close(last, (const double[]){1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 0);
+    assert_non_null(wick_fill(last, 9)); /* it has memory of its own */
+    assert_close(h0, (const double[]){1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 0);
     const wick_rnn_weights four = {.w_ih = random_tensor(device, WICK_F32, WICK_SHAPE(20, 4), 4),
                                    .w_hh = random_tensor(device, WICK_F32, WICK_SHAPE(20, 5), 5)};
     assert_shape(wick_lstm(x, &four, NULL, NULL, NULL, &cell), WICK_SHAPE(2, 3, 5));

@@ -37,7 +37,7 @@ static void see_view(void *user, const wk_view_made *made) {
 
 static wk_observer *keep_diary(wick_device *device, diary *d) {
     wk_observer *const observer =
-        wk_observer_add(device, &(wk_observer_hooks){see_op, see_view, d});
+        wk_observer_add(device, &(wk_observer_hooks){.op = see_op, .view = see_view, .user = d});
     assert_non_null(observer);
     return observer;
 }
@@ -270,6 +270,27 @@ static void test_plans_are_shown(void **state) {
     wick_release(x);
 }
 
+static void see_write(void *user, const wick_tensor *x) { *(const wick_tensor **)user = x; }
+
+/* After the buffer has another version; what is refused is not shown. */
+static void test_writes_are_shown(void **state) {
+    fixture *const f = *state;
+    static const float numbers[2] = {1, 2};
+    const wick_tensor *written = NULL;
+    wk_observer *const observer =
+        wk_observer_add(f->device, &(wk_observer_hooks){.write = see_write, .user = &written});
+    wick_tensor *const x = wick_zeros(f->device, WICK_F32, WICK_SHAPE(2));
+    const uint32_t version = x->view.buf->version;
+    assert_int_equal(wick_write(x, numbers, 4), WICK_ERR_ARGUMENT);
+    assert_null(written);
+    assert_int_equal(wick_device_error(f->device, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_write(x, numbers, sizeof numbers), WICK_OK);
+    assert_ptr_equal(written, x);
+    assert_int_equal(x->view.buf->version, version + 1);
+    wk_observer_remove(observer);
+    wick_release(x);
+}
+
 /* Those that are left are freed with the device (the fixture counts), and there may be no memory.
  */
 static void test_ends_with_the_device(void **state) {
@@ -278,7 +299,7 @@ static void test_ends_with_the_device(void **state) {
     (void)keep_diary(f->device, &d);
     (void)keep_diary(f->device, &d);
     f->allowed = 0;
-    assert_null(wk_observer_add(f->device, &(wk_observer_hooks){see_op, see_view, &d}));
+    assert_null(wk_observer_add(f->device, &(wk_observer_hooks){.op = see_op, .user = &d}));
     f->allowed = UINT64_MAX;
     assert_int_equal(wick_device_error(f->device, NULL), WICK_OK);
 }
@@ -292,6 +313,7 @@ int main(void) {
         TEST(test_hooks_queue),
         TEST(test_looks_end_with_their_observer),
         TEST(test_plans_are_shown),
+        TEST(test_writes_are_shown),
         TEST(test_ends_with_the_device),
     };
     return cmocka_run_group_tests_name("observe", tests, NULL, NULL);

@@ -22,7 +22,7 @@ static void test_views(void **state) {
     wick_tensor *const x = count_up(device, WICK_SHAPE(2, 3, 4));
     seen s = {0};
     wk_observer *const observer =
-        wk_observer_add(device, &(wk_observer_hooks){observe, keep_step, &s});
+        wk_observer_add(device, &(wk_observer_hooks){.op = observe, .view = keep_step, .user = &s});
     wick_tensor *parts[4];
     assert_int_equal(wick_unstack(x, 1, parts), 3);
     assert_int_equal(wick_split(x, 2, LIST(1, 3), -1, parts), 2);

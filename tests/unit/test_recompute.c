@@ -142,6 +142,65 @@ static void test_inputs(void **state) {
     wick_scope_end(scope);
 }
 
+static wick_tensor *reshape_it(void *user, wick_tensor *const *x) {
+    (void)user;
+    return wick_reshape(x[0], WICK_SHAPE(3, 1));
+}
+
+static wick_tensor *drop_nothing(void *user, wick_tensor *const *x) {
+    (void)user;
+    return wick_dropout(x[0], 0.5, false);
+}
+
+/* A segment that gives its tensor, or a view of it, beside another use of that. */
+static void test_given_back(void **state) {
+    static wick_segment_fn *const segments[] = {give_itself, reshape_it, drop_nothing};
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    for (size_t i = 0; i < WK_COUNT(segments); i++) {
+        wick_tensor *x = count_up(device, WICK_SHAPE(3)), *g;
+        wick_tape *tape;
+        assert_int_equal(wick_tape_begin(device, &tape), WICK_OK);
+        assert_int_equal(wick_tape_watch(tape, x), WICK_OK);
+        wick_tensor *const z = wick_affine(x, 2, 0);
+        wick_tensor *const y = wick_recompute(tape, segments[i], NULL, &x, 1);
+        wick_tensor *const loss = wick_add(total(z), total(y));
+        assert_int_equal(wick_grad(tape, loss, NULL, &x, 1, &g), WICK_OK);
+        ASSERT_FLOATS(wick_retain(g), 3, 3, 3);
+        wick_tape_end(tape);
+    }
+    wick_scope_end(scope);
+}
+
+static wick_tensor *drop_half(void *user, wick_tensor *const *x) {
+    (void)user;
+    return wick_dropout(x[0], 0.5, true);
+}
+
+/* Random numbers are the same the second time, whatever the device's seed is by then. */
+static void test_other_seed(void **state) {
+    enum { N = 64 };
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *x = wick_ones(device, WICK_F32, WICK_SHAPE(N)), *g;
+    wick_tape *tape;
+    float want[N], got[N];
+    wick_device_set_seed(device, 7);
+    assert_int_equal(wick_tape_begin(device, &tape), WICK_OK);
+    assert_int_equal(wick_tape_watch(tape, x), WICK_OK);
+    wick_tensor *const y = wick_recompute(tape, drop_half, NULL, &x, 1);
+    assert_int_equal(wick_read(y, want, sizeof want), WICK_OK);
+    wick_device_set_seed(device, 8);
+    wick_device_set_stream(device, 3);
+    assert_int_equal(wick_grad(tape, y, NULL, &x, 1, &g), WICK_OK);
+    assert_int_equal(wick_read(g, got, sizeof got), WICK_OK);
+    assert_memory_equal(got, want, sizeof got);
+    assert_int_equal(wick_device_seed(device), 8);
+    assert_int_equal(*wk_device_streams(device), 3);
+    wick_tape_end(tape);
+    wick_scope_end(scope);
+}
+
 static wick_tensor *scale_by_end(void *user, wick_tensor *const *x) {
     return wick_mul(x[0], total(wick_narrow(user, 0, 2, 3)));
 }
@@ -269,6 +328,8 @@ int main(void) {
         cmocka_unit_test(test_same_gradients),
         TEST(test_second_order),
         TEST(test_inputs),
+        TEST(test_given_back),
+        TEST(test_other_seed),
         TEST(test_watched_part),
         TEST(test_refusals),
         TEST(test_no_memory),
