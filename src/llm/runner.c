@@ -535,7 +535,15 @@ bool wk_sequence_is_stale(const wk_sequence *sequence) {
     return wk_runner_is_stale(sequence->runner);
 }
 
-wick_status wk_sequence_restore(wk_sequence *sequence) { return restore(sequence->runner); }
+wick_status wk_sequence_restore(wk_sequence *sequence) {
+    wk_runner *const runner = sequence->runner;
+    bool is_lost = wk_runner_is_stale(runner);
+    for (uint32_t i = 0; i < runner->n_stages; i++)
+        is_lost = is_lost || wk_device_is_lost(device_of(runner, i));
+    if (!is_lost || !runner->is_running) return restore(runner);
+    const wick_status status = step_runner(runner); /* the batch that was lost ends first */
+    return status < 0 ? status : WICK_PENDING;
+}
 
 /* --- Results --- */
 

@@ -1,11 +1,11 @@
 /* usage: test_sessions [--programs N] [--seed S] [--backend webgpu --webgpu-lib LIBRARY ...]
  *
- * Many sessions of one model: programs that open, step, fork, cancel, reset and close them at
- * random, with and without guesses at the tokens to come, while memory is refused and devices are
- * lost at random. Every text has the tokens that its prompt gives alone and without guesses, and
- * the bits of their probabilities unless a device may run ahead, which it does where no one asks
- * for them. A session fails for no other reason than memory, and no more of them than there were
- * refusals. */
+ * Many sessions of one model: programs that open, step, fork, cancel, reset, save, load and close
+ * them at random, with and without guesses at the tokens to come, while memory is refused and
+ * devices are lost at random. Every text has the tokens that its prompt gives alone and without
+ * guesses, and the bits of their probabilities unless a device may run ahead, which it does where
+ * no one asks for them. A session fails for no other reason than memory, and no more of them than
+ * there were refusals. */
 #define _POSIX_C_SOURCE 200809L
 #include "golden/going_back.h"
 #include "golden/head_file.h"
@@ -15,6 +15,9 @@
 #include "checked_heap.h"
 #include "tensor/device.h"
 
+#include <wick/saving.h>
+
+#include <stdlib.h>
 #include <unistd.h>
 
 enum {
@@ -34,7 +37,7 @@ static const char *const models[] = {
     "lfm2",          "qwen35", "gpt-oss", "qwen3moe", "qwen3next",    "granite-hybrid",
     "phi3-longrope", "gpt2",   "+llama",  "+qwen35",  "+gemma3",      "falcon-h1"};
 
-enum { N_SETUPS = 5 };      /* beside those of WebGPU */
+enum { N_SETUPS = 6 };      /* beside those of WebGPU */
 static uint64_t n_programs; /* in all; rounded up to the same number for each model and setup */
 static uint64_t seed = 1;   /* of the next one */
 static uint64_t n_refused, n_lost, n_failures; /* allocations, devices, sessions so far */
@@ -57,14 +60,25 @@ typedef struct actor {
 
 enum { REFUSALS = 1, LOSSES = 2 };
 
+/* A saved session. */
+typedef struct image {
+    unsigned char *bytes;
+    size_t size;
+    bool is_short;
+    const text *follows; /* NULL: there is none */
+    uint32_t n_told;
+} image;
+
 typedef struct scene {
     checked_heap heap;
     wick_device *device;
     wick_model *model;
     bool drafts;   /* it can go back, and makes guesses for itself: without the bias, often wrong */
     bool has_head; /* which makes them in its place */
+    bool has_little_room;
     text texts[N_PROMPTS];
     actor actors[N_ACTORS];
+    image kept;
     uint32_t faults;    /* of the program: REFUSALS, LOSSES */
     uint64_t n_told;    /* tokens of all actors */
     uint64_t told_then; /* when the device was lost last */
@@ -217,6 +231,62 @@ static void fork_actor(scene *s, const actor *from, actor *to) {
     to->n_told = from->n_told;
 }
 
+/* --- Saved sessions --- */
+
+static wick_status write_bytes(void *user, const void *bytes, size_t size, wick_error *error) {
+    image *const to = user;
+    (void)error;
+    unsigned char *const grown = realloc(to->bytes, to->size + size);
+    assert_non_null(grown);
+    memcpy(grown + to->size, bytes, size);
+    to->bytes = grown;
+    to->size += size;
+    return WICK_OK;
+}
+
+static bool is_done_or_lost(scene *s, wick_status status, const char *what) {
+    if (status == WICK_ERR_DEVICE_LOST && s->faults & LOSSES) return false;
+    return is_done(s, status, what);
+}
+
+static void keep(scene *s, const actor *a) {
+    wick_session_saving *saving;
+    s->kept.follows = NULL;
+    s->kept.size = 0;
+    const wick_status begun =
+        wick_session_save_start(a->session, write_bytes, &s->kept, &saving, NULL);
+    if (begun == WICK_ERR_STATE) { /* it has failed, which its next step tells */
+        assert_int_not_equal(wick_session_error(a->session, NULL), WICK_OK);
+        return;
+    }
+    if (!is_done(s, begun, "begin to save")) return;
+    while (wick_session_save_poll(saving) == WICK_PENDING) wick_pause(s->device);
+    if (!is_done_or_lost(s, wick_session_save_finish(saving, NULL), "save")) return;
+    s->kept.follows = a->follows;
+    s->kept.is_short = a->is_short;
+    s->kept.n_told = a->n_told;
+}
+
+static void load_kept(scene *s, actor *a) {
+    const image *const kept = &s->kept;
+    if (!kept->follows || a->is_short != kept->is_short) return;
+    wick_session_loading *loading;
+    const wick_source source = wick_source_memory(kept->bytes, kept->size);
+    wick_status status = wick_session_load_start(a->session, source, &loading, NULL);
+    if (status == WICK_OK) {
+        while (wick_session_load_poll(loading) == WICK_PENDING) wick_pause(s->device);
+        status = wick_session_load_finish(loading, NULL);
+    }
+    /* A cache that may not grow has no room where others have it. */
+    const bool has_no_room = status == WICK_ERR_OUT_OF_MEMORY && s->has_little_room;
+    if (!has_no_room && is_done_or_lost(s, status, "load")) {
+        a->follows = kept->follows;
+        a->n_told = kept->n_told;
+    } else {
+        begin_again(s, a);
+    }
+}
+
 static void step_model(scene *s) {
     wick_error error = {0};
     const wick_status status = wick_model_step(s->model, &error);
@@ -236,6 +306,12 @@ static void act(scene *s) {
         wick_session_cancel(a->session);
     } else if (what == 3) {
         fork_actor(s, a, &s->actors[below(N_ACTORS)]);
+    } else if (what == 4) {
+        keep(s, a);
+    } else if (what == 5) {
+        load_kept(s, a);
+    } else if (what == 6) {
+        wick_model_trim(s->model);
     } else if (what < 30) {
         step_model(s);
     } else {
@@ -300,11 +376,12 @@ static void run_program(scene *s) {
 /* --- Models and devices --- */
 
 static void check_model(const char *path, bool has_head, wick_device_desc desc,
-                        uint64_t cache_limit) {
+                        uint64_t cache_limit, int32_t device_layers) {
     static scene s;
     wick_error error = {0};
-    const wick_model_desc model_desc = {.cache_limit = cache_limit, .prediction_head = has_head};
-    s = (scene){.has_head = has_head};
+    const wick_model_desc model_desc = {
+        .cache_limit = cache_limit, .device_layers = device_layers, .prediction_head = has_head};
+    s = (scene){.has_head = has_head, .has_little_room = cache_limit > 0};
     checked_heap_init(&s.heap, UINT64_MAX);
     desc.allocator = s.heap.heap.hook;
     if (wick_device_open(&desc, &s.device, &error) != WICK_OK ||
@@ -315,6 +392,7 @@ static void check_model(const char *path, bool has_head, wick_device_desc desc,
     const uint64_t n_scenes =
         WK_COUNT(models) * (desc.backend == WICK_BACKEND_WEBGPU ? 1 : N_SETUPS);
     for (uint64_t n = 0; n * n_scenes < n_programs || n == 0; n++) run_program(&s);
+    free(s.kept.bytes);
     wick_device_stats stats;
     wick_device_get_stats(s.device, &stats);
     n_refused += s.heap.n_refused;
@@ -329,7 +407,8 @@ static void check_model(const char *path, bool has_head, wick_device_desc desc,
     assert_int_equal(s.heap.n_wrong_sizes, 0);
 }
 
-static void check_models(wick_device_desc desc, uint64_t cache_limit) {
+/* device_layers 0: all of them. */
+static void check_models(wick_device_desc desc, uint64_t cache_limit, int32_t device_layers) {
     for (size_t m = 0; m < WK_COUNT(models); m++) {
         char path[1024], with_head[64];
         const bool has_head = models[m][0] == '+';
@@ -337,7 +416,7 @@ static void check_models(wick_device_desc desc, uint64_t cache_limit) {
         make_path(models[m] + has_head, path, sizeof path);
         snprintf(with_head, sizeof with_head, "/tmp/wick_sessions_%ld.gguf", (long)getpid());
         if (has_head) write_random_head(path, with_head);
-        check_model(has_head ? with_head : path, has_head, desc, cache_limit);
+        check_model(has_head ? with_head : path, has_head, desc, cache_limit, device_layers);
         (void)unlink(with_head);
     }
     model_name = NULL;
@@ -354,30 +433,37 @@ static void test_exact(void **state) {
     (void)state;
     wick_device_desc desc = device_desc();
     desc.math = WICK_MATH_EXACT;
-    check_models(desc, 0);
+    check_models(desc, 0, 0);
 }
 
 static void test_fast(void **state) {
     (void)state;
-    check_models((wick_device_desc){.backend = WICK_BACKEND_CPU, .math = WICK_MATH_FAST}, 0);
+    check_models((wick_device_desc){.backend = WICK_BACKEND_CPU, .math = WICK_MATH_FAST}, 0, 0);
 }
 
 /* Room for the longest session alone: others lose what they have in the cache again and again. */
 static void test_little_room(void **state) {
     (void)state;
-    check_models((wick_device_desc){.backend = WICK_BACKEND_CPU, .math = WICK_MATH_EXACT}, 1);
+    check_models((wick_device_desc){.backend = WICK_BACKEND_CPU, .math = WICK_MATH_EXACT}, 1, 0);
 }
 
 static void test_null(void **state) {
     (void)state;
-    check_models((wick_device_desc){.backend = WICK_BACKEND_NULL}, 0);
+    check_models((wick_device_desc){.backend = WICK_BACKEND_NULL}, 0, 0);
 }
 
 static void test_late(void **state) {
     (void)state;
     check_models((wick_device_desc){.backend = WICK_BACKEND_NULL,
                                     .null_flags = WICK_NULL_LATE | WICK_NULL_OUT_OF_ORDER},
-                 0);
+                 0, 0);
+}
+
+/* Layers on the CPU and on a device: batches have two stages. */
+static void test_placed(void **state) {
+    (void)state;
+    check_models((wick_device_desc){.backend = WICK_BACKEND_NULL, .null_flags = WICK_NULL_LATE}, 0,
+                 1);
 }
 
 /* Takes --programs and --seed out of the arguments. */
@@ -403,7 +489,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_fast, tell_where),
         cmocka_unit_test_teardown(test_little_room, tell_where),
         cmocka_unit_test_teardown(test_null, tell_where),
-        cmocka_unit_test_teardown(test_late, tell_where)};
+        cmocka_unit_test_teardown(test_late, tell_where),
+        cmocka_unit_test_teardown(test_placed, tell_where)};
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (chosen.backend == WICK_BACKEND_WEBGPU) return n_failed;
     const int n_others_failed = cmocka_run_group_tests(others, NULL, NULL);
