@@ -86,14 +86,20 @@ static bool find_role(const roles *r, const char *role, uint32_t *id) {
     return find_listed(r, role, id);
 }
 
-/* Answers may end in several ways: GGUF has a second key for one more. */
-static void add_other_end(const roles *r, uint32_t end) {
+/* Answers may end in several ways: GGUF has keys for two more. */
+static void add_other_ends(const roles *r, uint32_t end) {
+    static const char *const keys[] = {"tokenizer.ggml.eot_token_id",
+                                       "tokenizer.ggml.eom_token_id"};
     const wk_json *const ids = wk_json_get(r->generation_config, "eos_token_id");
     const bool is_list = ids != NULL && ids->kind == WK_JSON_ARRAY;
-    const wk_json *item = is_list ? ids->child : ids;
-    while (is_list && item != NULL && (!is_id(r, item) || item->integer == end)) item = item->next;
-    if (is_id(r, item) && item->integer != end)
-        wk_value_list_u32(r->values, "tokenizer.ggml.eot_token_id", (uint32_t)item->integer);
+    uint32_t before = end;
+    size_t n = 0;
+    for (const wk_json *item = is_list ? ids->child : ids; item != NULL && n < WK_COUNT(keys);
+         item = is_list ? item->next : NULL) {
+        if (!is_id(r, item) || item->integer == end || item->integer == before) continue;
+        before = (uint32_t)item->integer;
+        wk_value_list_u32(r->values, keys[n++], before);
+    }
 }
 
 typedef struct role {
@@ -146,7 +152,7 @@ static wick_status add_ids(const roles *r) {
                            " not in it");
         if (id >= r->vocabulary->n) continue;
         wk_value_list_u32(r->values, at->key, id);
-        if (!has_pieces && strcmp(at->name, "eos_token") == 0) add_other_end(r, id);
+        if (!has_pieces && strcmp(at->name, "eos_token") == 0) add_other_ends(r, id);
     }
     return WICK_OK;
 }

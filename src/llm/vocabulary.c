@@ -111,11 +111,13 @@ static wick_status tokenizer_of(wk_heap *heap, const wk_gguf *gguf, wick_tokeniz
     WK_TRY(wk_metadata_general(gguf, "tokenizer.ggml.model", true, &desc.model, err));
     WK_TRY(wk_metadata_general(gguf, "tokenizer.ggml.pre", false, &desc.pre, err));
     WK_TRY(wk_metadata_general(gguf, "general.name", false, &desc.name, err));
+    WK_TRY(wk_metadata_general(gguf, "general.architecture", false, &desc.architecture, err));
     WK_TRY(read_tokens(&from, &desc));
     WK_TRY(read_id(&from, "tokenizer.ggml.bos_token_id", &desc.begin));
     WK_TRY(read_id(&from, "tokenizer.ggml.eos_token_id", &desc.end));
     WK_TRY(read_id(&from, "tokenizer.ggml.unknown_token_id", &desc.unknown));
     WK_TRY(read_id(&from, "tokenizer.ggml.eot_token_id", &desc.end_of_turn));
+    WK_TRY(read_id(&from, "tokenizer.ggml.eom_token_id", &desc.end_of_message));
     WK_TRY(read_id(&from, "tokenizer.ggml.cls_token_id", &desc.classify));
     WK_TRY(read_id(&from, "tokenizer.ggml.seperator_token_id", &desc.separator)); /* (sic) */
     WK_TRY(read_flag(&from, "tokenizer.ggml.add_bos_token", &desc.add_begin));

@@ -43,6 +43,7 @@ static inline void small_vocab_begin(small_vocab *v, const char *model, const ch
                                 .end = WICK_NO_TOKEN,
                                 .unknown = WICK_NO_TOKEN,
                                 .end_of_turn = WICK_NO_TOKEN,
+                                .end_of_message = WICK_NO_TOKEN,
                                 .classify = WICK_NO_TOKEN,
                                 .separator = WICK_NO_TOKEN}};
     v->desc.tokens = v->tokens;

@@ -166,19 +166,64 @@ static void special_tokens_in_text(void **state) {
     wk_tokenizer_free(&heap, t);
 }
 
+/* What ends a text, by an id of the metadata or by its name, whatever type the file gives it. */
+static void tokens_that_end(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        wk_token_kind kind;
+        bool ends, is_control;
+    } cases[] = {
+        {"<|im_end|>", WK_TOKEN_CONTROL, true, true},
+        {"<|im_end|>", WK_TOKEN_NORMAL, true, true},
+        {"<end_of_turn>", WK_TOKEN_USER_DEFINED, true, true},
+        {"<|file_sep|>", WK_TOKEN_CONTROL, true, true},
+        {"<|tool_response>", WK_TOKEN_USER_DEFINED, true, false},
+        {"</s>", WK_TOKEN_CONTROL, true, true},
+        {"</s>", WK_TOKEN_USER_DEFINED, false, false},
+        {"</s>", WK_TOKEN_NORMAL, false, false},
+        {"<|im_start|>", WK_TOKEN_USER_DEFINED, false, false},
+        {"<|im_end|>s", WK_TOKEN_USER_DEFINED, false, false},
+    };
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        small_vocab v;
+        size_t size;
+        small_vocab_bpe(&v, "gpt-2");
+        const uint32_t id = small_vocab_add(&v, cases[i].name, cases[i].kind, 0);
+        const uint32_t given = small_vocab_add(&v, "over", WK_TOKEN_NORMAL, 0);
+        v.desc.end_of_message = given;
+        wick_tokenizer *const t = make(&heap, &v.desc);
+        assert_int_equal(wick_token_ends_generation(t, id), cases[i].ends);
+        assert_true(wick_token_ends_generation(t, given));
+        (void)wick_token_bytes(t, id, false, &size);
+        assert_int_equal(size == 0, cases[i].is_control);
+        wk_tokenizer_free(&heap, t);
+    }
+    small_vocab v;
+    wick_error error = {.status = WICK_OK};
+    wick_tokenizer *t = NULL;
+    small_vocab_bpe(&v, "gpt-2");
+    v.desc.end_of_message = v.desc.n_tokens;
+    assert_int_equal(wk_tokenizer_make(&heap, &v.desc, &t, &error), WICK_ERR_FORMAT);
+    assert_non_null(strstr(error.message, "eom_token_id"));
+}
+
 /* Phi-3's take what follows them, masks what is before them. */
 static void tokens_take_white_space(void **state) {
     (void)state;
     wk_heap heap;
     wk_heap_init(&heap, NULL);
-    static const char *const names[] = {"Phi 3", "Phi-3.5 mini", "microsoft_PHI3"};
+    static const char *const names[] = {"Phi 3", "Phi-3.5 mini", "microsoft_PHI3", "3fd1a2"};
     for (size_t i = 0; i < WK_COUNT(names); i++) {
         small_vocab v;
         small_vocab_bpe(&v, "gpt-2");
         v.desc.name = wk_str_of(names[i]);
+        if (i == 3) v.desc.architecture = wk_str_of("phi3");
         const uint32_t begin = small_vocab_add(&v, "<s>", WK_TOKEN_CONTROL, 0);
         wick_tokenizer *const t = make(&heap, &v.desc);
-        if (i == 0) {
+        if (i == 0 || i == 3) { /* Phi-4 mini's architecture is phi3, too, its vocabulary another */
             const uint32_t line = '\n';
             ASSERT_IDS(t, "<|end|>\n<s> a", PARSE, 262, line, begin, ' ', 'a');
         } else {
@@ -195,6 +240,12 @@ static void tokens_take_white_space(void **state) {
         }
         wk_tokenizer_free(&heap, t);
     }
+    small_vocab pieces;
+    small_vocab_sentencepiece(&pieces);
+    pieces.desc.architecture = wk_str_of("phi3");
+    wick_tokenizer *const phi = make(&heap, &pieces.desc);
+    ASSERT_IDS(phi, "</s>\nz", PARSE, 2, 259, 3 + 'z');
+    wk_tokenizer_free(&heap, phi);
     static const char *const masks[][2] = {{"jina-v2-de", "<mask>"}, {"modern-bert", "[MASK]"}};
     for (size_t i = 0; i < WK_COUNT(masks); i++) {
         small_vocab v;
@@ -624,6 +675,7 @@ int main(void) {
         cmocka_unit_test(bytes_that_are_no_token),
         cmocka_unit_test(merges_make_no_special_token),
         cmocka_unit_test(special_tokens_in_text),
+        cmocka_unit_test(tokens_that_end),
         cmocka_unit_test(tokens_take_white_space),
         cmocka_unit_test(sentencepiece_merges_by_score),
         cmocka_unit_test(counts_beyond_the_room),

@@ -58,6 +58,7 @@ static inline void fixture_describe(vocab_fixture *f) {
     f->desc.end = fixture_id(gguf, "tokenizer.ggml.eos_token_id");
     f->desc.unknown = fixture_id(gguf, "tokenizer.ggml.unknown_token_id");
     f->desc.end_of_turn = fixture_id(gguf, "tokenizer.ggml.eot_token_id");
+    f->desc.end_of_message = fixture_id(gguf, "tokenizer.ggml.eom_token_id");
     f->desc.classify = fixture_id(gguf, "tokenizer.ggml.cls_token_id");
     f->desc.separator = fixture_id(gguf, "tokenizer.ggml.seperator_token_id");
     f->desc.add_begin = fixture_bool(gguf, "tokenizer.ggml.add_bos_token");

@@ -31,16 +31,31 @@ static const char *const ending_names[] = {
     "<|endofturn|>",
     "<end_of_utterance>",
     "<turn|>",
+    /* Of completions in the middle of a text. */
+    "<|fim_pad|>",
+    "<|repo_name|>",
+    "<|file_sep|>",
 };
+
+static bool has_ending_name(wk_str name) {
+    for (size_t i = 0; i < WK_COUNT(ending_names); i++)
+        if (wk_str_is(name, ending_names[i])) return true;
+    return false;
+}
+
+/* Many files have these as text, though nothing but the model may write them. Names that could be
+ * of a text ("</s>" is HTML, too) stay what the file says. */
+static bool is_control_by_name(wk_str name, int32_t kind) {
+    const bool is_spelt_so =
+        wk_str_matches(wk_str_of("<|*|>"), name) || wk_str_matches(wk_str_of("<end_of_*>"), name);
+    return is_spelt_so && (kind == WK_TOKEN_NORMAL || kind == WK_TOKEN_USER_DEFINED) &&
+           has_ending_name(name);
+}
 
 static bool ends_by_name(wk_str name, int32_t kind) {
     /* Gemma 4 waits here for what the tool says. */
     if (kind == WK_TOKEN_USER_DEFINED) return wk_str_is(name, "<|tool_response>");
-    if (kind != WK_TOKEN_CONTROL) return false;
-    for (size_t i = 0; i < WK_COUNT(ending_names); i++) {
-        if (wk_str_is(name, ending_names[i])) return true;
-    }
-    return false;
+    return kind == WK_TOKEN_CONTROL && has_ending_name(name);
 }
 
 /* Where a turn ends by <|return|> (Harmony, gpt-oss), <|end|> ends one of its messages alone. */
@@ -71,7 +86,9 @@ int wk_byte_token_value(wk_str token) {
 /* The kinds in files without kinds, from the ids and the spelling. */
 static wk_token_kind guess_kind(const wk_vocab_desc *desc, wk_token_spelling spelling,
                                 uint32_t id) {
-    if (id == desc->begin || id == desc->end || id == desc->end_of_turn) return WK_TOKEN_CONTROL;
+    if (id == desc->begin || id == desc->end || id == desc->end_of_turn ||
+        id == desc->end_of_message)
+        return WK_TOKEN_CONTROL;
     if (id == desc->unknown) return WK_TOKEN_UNKNOWN;
     const bool is_byte =
         spelling == WK_SPELLING_SENTENCEPIECE && wk_byte_token_value(desc->tokens[id]) >= 0;
@@ -84,6 +101,7 @@ static wick_status read_kinds(const wk_vocab_desc *desc, wk_token_spelling spell
         /* 0 is the format's "undefined". */
         int32_t kind = desc->kinds ? desc->kinds[id] : (int32_t)guess_kind(desc, spelling, id);
         if (kind == 0) kind = WK_TOKEN_NORMAL;
+        if (is_control_by_name(desc->tokens[id], kind)) kind = WK_TOKEN_CONTROL;
         if (kind < WK_TOKEN_NORMAL || kind > WK_TOKEN_BYTE) {
             return wk_fail(err, WICK_ERR_FORMAT, "token %u has the unknown type %d", (unsigned)id,
                            (int)kind);
@@ -93,8 +111,8 @@ static wick_status read_kinds(const wk_vocab_desc *desc, wk_token_spelling spell
                            (unsigned)id);
         }
         table->kinds[id] = (uint8_t)kind;
-        table->ends[id] =
-            id == desc->end || id == desc->end_of_turn || ends_by_name(desc->tokens[id], kind);
+        table->ends[id] = id == desc->end || id == desc->end_of_turn ||
+                          id == desc->end_of_message || ends_by_name(desc->tokens[id], kind);
     }
     go_on_after_messages(desc, table);
     return WICK_OK;

@@ -19,6 +19,7 @@ static wick_status check_desc(const wk_vocab_desc *desc, wick_error *err) {
     WK_TRY(check_id(desc->end, n, "tokenizer.ggml.eos_token_id", err));
     WK_TRY(check_id(desc->unknown, n, "tokenizer.ggml.unknown_token_id", err));
     WK_TRY(check_id(desc->end_of_turn, n, "tokenizer.ggml.eot_token_id", err));
+    WK_TRY(check_id(desc->end_of_message, n, "tokenizer.ggml.eom_token_id", err));
     WK_TRY(check_id(desc->classify, n, "tokenizer.ggml.cls_token_id", err));
     WK_TRY(check_id(desc->separator, n, "tokenizer.ggml.seperator_token_id", err));
     return WICK_OK;
@@ -153,7 +154,8 @@ static wick_status fill(wk_heap *heap, wick_tokenizer *t, wick_error *err) {
     const model_kind *const kind = find_kind(desc->model, err);
     if (!kind) return WICK_ERR_UNSUPPORTED;
     t->kind = kind->kind;
-    t->strips_after = is_phi3(desc->name);
+    t->strips_after = is_phi3(desc->name) ||
+                      (wk_str_is(desc->architecture, "phi3") && wk_str_is(desc->model, "llama"));
     const wk_token_spelling spelling =
         t->kind == WK_TOKENIZER_BPE ? WK_SPELLING_BYTE_LEVEL : WK_SPELLING_SENTENCEPIECE;
     WK_TRY(wk_token_table_make(heap, desc, spelling, &t->table, err));

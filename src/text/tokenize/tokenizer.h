@@ -29,8 +29,10 @@ typedef struct wk_vocab_desc {
     /* tokenizer.ggml.model: "gpt2" (byte-level BPE), "llama" (SentencePiece BPE by scores),
      * "gemma4" (the same by merges), "t5" (unigram), "bert" (WordPiece) */
     wk_str model;
-    wk_str pre;  /* tokenizer.ggml.pre, of "gpt2" alone; empty: "default" */
-    wk_str name; /* general.name; Phi-3's special tokens take the white space after them */
+    wk_str pre; /* tokenizer.ggml.pre, of "gpt2" alone; empty: "default" */
+    /* general.name and general.architecture: Phi-3's special tokens take the white space after
+     * them, by either. */
+    wk_str name, architecture;
     uint32_t n_tokens;
     const wk_str *tokens; /* [n_tokens] */
     const float *scores;  /* [n_tokens] or NULL */
@@ -38,7 +40,7 @@ typedef struct wk_vocab_desc {
     uint32_t n_merges;
     const wk_str *merges; /* [n_merges] "left right", best first */
     /* Ids, or WICK_NO_TOKEN where the metadata has none. */
-    uint32_t begin, end, unknown, end_of_turn;
+    uint32_t begin, end, unknown, end_of_turn, end_of_message;
     uint32_t classify, separator; /* BERT's begin and end */
     /* unset: the model kind's default */
     wk_tristate add_begin, add_end, add_separator, add_space_prefix, removes_extra_spaces;
