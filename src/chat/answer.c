@@ -29,6 +29,7 @@ const wk_mark wk_marks[WK_N_MARKS] = {
     {"[TOOL_CALLS]", NULL, WK_MARK_CALL, WICK_CALL_MISTRAL},
     {"<function=", "</function>", WK_MARK_CALL, WICK_CALL_FUNCTION},
     {"<|tool_call_start|>", "<|tool_call_end|>", WK_MARK_CALL, WICK_CALL_LIST},
+    {"<function_calls>", "</function_calls>", WK_MARK_CALL, WICK_CALL_LIST},
     {"<\xEF\xBD\x9Ctool\xE2\x96\x81"
      "calls\xE2\x96\x81"
      "begin\xEF\xBD\x9C>",
@@ -68,6 +69,7 @@ struct wick_answer {
     bool is_said;          /* content, not only blanks, has come since the last call or thought */
     bool may_be_bare;      /* no text has come yet; JSON would be a call */
     bool in_header;        /* no text has come yet; the prompt began a message's header */
+    bool follows_function; /* nothing but blanks has come since a call by <function= */
     bool is_over;          /* no more text comes */
     wick_answer_span last;
     wk_arena arena; /* of the tools */
@@ -229,11 +231,28 @@ static bool take_header(wick_answer *a, const char *text, size_t size, bool *is_
     return a->is_over;
 }
 
+/* Qwen's coders close a tag that they often forget to open. False: more text has to come. */
+static bool take_rest_of_call(wick_answer *a, const char *text, size_t size) {
+    static const char tag[] = "</tool_call>";
+    size_t n = 0;
+    bool is_whole = false;
+    while (n < size && wk_scan_is_blank(text[n])) n++;
+    const bool may = n == size || may_stand(text + n, size - n, tag, &is_whole);
+    if (may && !is_whole && !a->is_over) return false;
+    a->follows_function = false;
+    if (is_whole) a->taken += n + strlen(tag);
+    return true;
+}
+
 static bool take_content(wick_answer *a, wick_answer_span *span) {
     while (!a->inside) {
         const size_t size = a->text.size - a->taken;
         if (size == 0) return false;
         const char *const text = a->text.data + a->taken;
+        if (a->follows_function) {
+            if (!take_rest_of_call(a, text, size)) return false;
+            continue;
+        }
         bool is_header = false;
         if (a->in_header && !take_header(a, text, size, &is_header)) return false;
         a->in_header = false;
@@ -277,6 +296,7 @@ static bool take_inside(wick_answer *a, wick_answer_span *span) {
                                                  : NULL};
     a->taken += n + (found ? strlen(mark->close) : 0);
     a->is_opened = false;
+    a->follows_function = is_end && mark->format == WICK_CALL_FUNCTION;
     if (is_end) a->inside = NULL;
     return true;
 }

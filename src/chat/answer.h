@@ -19,7 +19,7 @@ typedef struct wk_mark {
     wick_call_format format;
 } wk_mark;
 
-enum { WK_N_MARKS = 28 };
+enum { WK_N_MARKS = 29 };
 extern const wk_mark wk_marks[WK_N_MARKS];
 
 /* The thinking, or the header, that a prompt ends in; blanks after it do not count. NULL: neither.

@@ -387,17 +387,21 @@ static bool read_invokes(reading *r) {
     return true;
 }
 
-/* <function=NAME>...</function>, the parameters in tags or as JSON; several. */
+/* Parameters in tags or as JSON. */
+static bool read_parameters(reading *r, wk_str name, wk_str text, pair_fn take_pair) {
+    text = wk_scan_trim(text);
+    const bool is_json = text.size > 0 && text.text[0] == '{';
+    return is_json ? read_body(r, name, text) : read_pairs(r, name, text, take_pair);
+}
+
+/* <function=NAME>...</function>; several. */
 static bool read_functions(reading *r, pair_fn take_pair) {
     for (r->left = wk_scan_trim(r->left); r->left.size > 0; r->left = wk_scan_trim(r->left)) {
         wk_str name, text;
         if (!wk_scan_take(&r->left, "<function=") || !wk_scan_take_until(&r->left, ">", &name))
             return false;
         if (!wk_scan_take_until(&r->left, "</function>", &text)) return false; /* cut off */
-        text = wk_scan_trim(text);
-        const bool is_json = text.size > 0 && text.text[0] == '{';
-        if (is_json ? !read_body(r, name, text) : !read_pairs(r, name, text, take_pair))
-            return false;
+        if (!read_parameters(r, name, text, take_pair)) return false;
     }
     return true;
 }
@@ -438,10 +442,11 @@ static bool read_mistral(reading *r) {
     return true;
 }
 
-/* NAME>{...} */
+/* NAME>{...}, or parameters in tags. */
 static bool read_function(reading *r) {
     wk_str name;
-    return wk_scan_take_until(&r->left, ">", &name) && read_named(r, name);
+    return wk_scan_take_until(&r->left, ">", &name) &&
+           read_parameters(r, name, r->left, take_parameter_lines);
 }
 
 #define BLANK "\xE2\x96\x81" /* a lower one-eighth block */
@@ -502,10 +507,12 @@ static bool read_written(reading *r, wk_str name, write_fn write) {
     return parse_written(r, &r->left, write, &made) && add_call(r, name, made);
 }
 
-/* [NAME(key=value, ...), ...]; the brackets may be missing. */
+/* [NAME(key=value, ...), ...]; the brackets may be missing. Or all of it as JSON. */
 static bool read_list(reading *r) {
     wk_str name;
     r->left = wk_scan_trim(r->left);
+    if (wk_str_matches(wk_str_of("{*"), r->left) || wk_str_matches(wk_str_of("[{*"), r->left))
+        return read_json(r);
     const bool has_bracket = wk_scan_take(&r->left, "[");
     do {
         if (!wk_scan_take_until(&r->left, "(", &name) ||

@@ -197,6 +197,12 @@ static void test_calls(void **state) {
     splits("<tool_call>{\"a\": \"<think>\"}", "(2:{\"a\": \"<think>\"}:)");
     splits("[TOOL_CALLS]f[ARGS]{}[TOOL_CALLS]g[ARGS]{}", "(6:f[ARGS]{}[TOOL_CALLS]g[ARGS]{}:)");
     splits("<function=h>{}</function>.", "(7:h>{}:</function>).");
+    splits("A.\n<function=h>\n</function>\n</tool_call>", "A.\n(7:h>\n:</function>)");
+    splits("<function=h></function></tool_call> B", "(7:h>:</function>) B");
+    splits("<function=h></function> B </tool_call>", "(7:h>:</function>) B </tool_call>");
+    splits("<function=h></function>\n", "(7:h>:</function>)\n");
+    splits("<function=h></function></tool_", "(7:h>:</function>)</tool_");
+    splits("<function_calls>f()</function_calls>.", "(8:f():</function_calls>).");
     splits_as("{\"name\": \"<tool_call>\"}\n", no_prompt, true,
               "(1:{\"name\": \"<tool_call>\"}\n:)");
     splits_as("{\"name\": \"f\"}", no_prompt, false, "{\"name\": \"f\"}");

@@ -170,6 +170,12 @@ static void reads_tags(void **state) {
     check(state, WICK_CALL_SEED, "<function=other><parameter=x>{\"y\":[1]}</parameter></function>",
           "other {\"x\":{\"y\":[1]}}");
     check(state, WICK_CALL_FUNCTION, "find>{\"n\":1}", "find {\"n\":1}");
+    check(state, WICK_CALL_FUNCTION,
+          "find>\n<parameter=text>\n12\n</parameter>\n<parameter=n>\n3\n</parameter>\n",
+          "find {\"text\":\"12\",\"n\":3}");
+    check(state, WICK_CALL_FUNCTION, "now>\n", "now {}");
+    check(state, WICK_CALL_FUNCTION, "find>\n<parameter=text>\n12", "");
+    check(state, WICK_CALL_FUNCTION, "find", "");
     check(state, WICK_CALL_HERMES, "<function=find><parameter=n>3", "");
     check(state, WICK_CALL_HERMES, "<function=find><parameter=n>3</parameter>", "");
     /* JSON does not begin with a byte order mark. */
@@ -289,6 +295,9 @@ static void reads_names(void **state) {
 static void reads_python(void **state) {
     check(state, WICK_CALL_LIST, "[find(text=\"a, (b)\", n=-1.5e3), b()]",
           "find {\"text\":\"a, (b)\",\"n\":-1.5e3};b {}");
+    check(state, WICK_CALL_LIST, " [{\"name\":\"b\",\"arguments\":{\"x\":1}}]", "b {\"x\":1}");
+    check(state, WICK_CALL_LIST, "{\"name\":\"b\",\"arguments\":{}}", "b {}");
+    check(state, WICK_CALL_LIST, "\nfind(n=1)\nb()\n", "find {\"n\":1};b {}");
     check(state, WICK_CALL_LIST, "[f(a='it\\'s \"x\"', b=[1, {'k': None}], c=True)]",
           "f {\"a\":\"it's \\\"x\\\"\",\"b\":[1,{\"k\":null}],\"c\":true}");
     check(state, WICK_CALL_PYTHON_TAG, "search.call(query=\"x\")", "search {\"query\":\"x\"}");
