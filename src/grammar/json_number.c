@@ -216,8 +216,18 @@ static wick_status step_of(double multiple, uint64_t *step, uint32_t *n_fraction
     return WICK_OK;
 }
 
+/* Beyond what is generated anyway a bound counts as that. */
+static wk_number_bound narrow(wk_number_bound bound, bool is_least, double most) {
+    const double farthest = is_least ? -most : most;
+    const bool is_beyond = is_least ? bound.value < farthest : bound.value > farthest;
+    if (!bound.is_set || !is_beyond) return bound;
+    return (wk_number_bound){.is_set = true, .value = farthest};
+}
+
 wick_status wk_json_integer(wk_rules *rules, wk_number_bound least, wk_number_bound most,
                             double multiple, wk_expr **out, wick_error *err) {
+    least = narrow(least, true, 9e15);
+    most = narrow(most, false, 9e15);
     double low = least.is_set ? ceil(least.value) : -(double)usual_most;
     double high = most.is_set ? floor(most.value) : (double)usual_most;
     if (least.is_set && least.is_exclusive && low == least.value) low += 1;
@@ -422,6 +432,8 @@ static wick_status multiples_between(wk_rules *rules, wk_number_bound least, wk_
 
 wick_status wk_json_number(wk_rules *rules, wk_number_bound least, wk_number_bound most,
                            double multiple, wk_expr **out, wick_error *err) {
+    least = narrow(least, true, (double)usual_most);
+    most = narrow(most, false, (double)usual_most);
     if (multiple > 0) return multiples_between(rules, least, most, multiple, out, err);
     const limit zero = {.whole = 0};
     limit low = {.whole = usual_most}, high = {.whole = usual_most};

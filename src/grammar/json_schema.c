@@ -339,7 +339,7 @@ wick_status wk_schema_compile(wk_schema *s, const wk_json *schema, wk_expr **out
         *out = wk_schema_shared(s, WK_SCHEMA_VALUE);
         return WICK_OK;
     }
-    if (schema->kind == WK_JSON_BOOL)
+    if (wk_schema_is_false(schema))
         return wk_fail(s->err, WICK_ERR_VALUE, "the JSON schema: 'false' accepts nothing");
     if (schema->kind != WK_JSON_OBJECT)
         return wk_fail(s->err, WICK_ERR_FORMAT,

@@ -61,6 +61,14 @@ static unsigned group_of(const wk_json *item) {
     return WK_SCHEMA_NOTES;
 }
 
+bool wk_schema_is_false(const wk_json *schema) {
+    if (!schema) return false;
+    if (schema->kind == WK_JSON_BOOL) return !schema->boolean;
+    const wk_json *const not = wk_json_get(schema, "not");
+    return not &&
+           (not->kind == WK_JSON_BOOL ? not->boolean : not->kind == WK_JSON_OBJECT && !not->child);
+}
+
 wick_status wk_schema_check_keywords(const wk_schema *s, const wk_json *schema, unsigned *groups) {
     *groups = 0;
     for (const wk_json *item = schema->child; item; item = item->next) {
@@ -329,6 +337,13 @@ static bool closes(const wk_json *a, const wk_json *b) {
     return false;
 }
 
+/* Whether a has items of its own at the beginning, which those of b are to be, too. */
+static bool has_list_of(const wk_json *a, const wk_json *b) {
+    const wk_json *const items = wk_json_get(b, "items");
+    const bool has_items = items && !(items->kind == WK_JSON_BOOL && items->boolean);
+    return wk_json_get(a, "prefixItems") && has_items && !wk_json_get(b, "prefixItems");
+}
+
 /* What a schema that is referred to says beside what stands next to the reference. */
 static wick_status expand(wk_schema *s, const wk_json **schema) {
     const wk_json *const reference = wk_json_get(*schema, "$ref"), *target;
@@ -356,6 +371,10 @@ wick_status wk_schema_merge(wk_schema *s, const wk_json *a, const wk_json *b, wk
     if (closes(a, b) || closes(b, a))
         return wk_schema_fail(s, WICK_ERR_UNSUPPORTED, "additionalProperties",
                               "in one of several schemas that have to hold at once is not "
+                              "supported");
+    if (has_list_of(a, b) || has_list_of(b, a))
+        return wk_schema_fail(s, WICK_ERR_UNSUPPORTED, "prefixItems",
+                              "beside 'items' of another schema that has to hold at once is not "
                               "supported");
     *out = make(s, WK_JSON_OBJECT, a->key);
     if (!*out) return fail_memory(s);

@@ -31,10 +31,6 @@ static member *find_member(const object_parts *o, wk_str name) {
     return NULL;
 }
 
-static bool is_false(const wk_json *schema) {
-    return schema && schema->kind == WK_JSON_BOOL && !schema->boolean;
-}
-
 static wick_status read_properties(const wk_schema *s, const wk_json *schema, object_parts *o) {
     const wk_json *const properties = wk_json_get(schema, "properties"), *const required =
                                                                              wk_json_get(
@@ -65,14 +61,14 @@ static wick_status read_others(const wk_schema *s, const wk_json *schema, object
     o->others = others;
     /* Undescribed names are generated only where the schema describes no names or asks for others:
      * a schema that does not forbid them hardly ever wants them. */
-    o->has_others = others ? !is_false(others) : !wk_json_get(schema, "properties");
+    o->has_others = others ? !wk_schema_is_false(others) : !wk_json_get(schema, "properties");
     if (!patterns) return WICK_OK;
     if (patterns->kind != WK_JSON_OBJECT)
         return wk_schema_fail(s, WICK_ERR_FORMAT, "patternProperties", "must be an object");
-    if (patterns->count != 1 || o->n > 0 || (others && !is_false(others)))
+    if (patterns->count != 1 || o->n > 0 || (others && !wk_schema_is_false(others)))
         return wk_schema_fail(s, WICK_ERR_UNSUPPORTED, "patternProperties",
                               "of several patterns, or with other properties, is not supported");
-    o->has_others = !is_false(patterns->child);
+    o->has_others = !wk_schema_is_false(patterns->child);
     o->others = patterns->child;
     o->pattern = patterns->child->key;
     return WICK_OK;
@@ -94,11 +90,30 @@ static wick_status read_required(const wk_schema *s, const wk_json *schema, obje
             known = &o->members[o->n++];
             *known = (member){.name = item->string, .schema = others};
         }
-        if (is_false(known->schema))
+        if (wk_schema_is_false(known->schema))
             return wk_schema_fail(s, WICK_ERR_VALUE, "required", "names what must not be there");
         known->is_required = true;
     }
     return WICK_OK;
+}
+
+/* By constants and lengths; of a pattern it is taken for granted. */
+static bool is_allowed(const wk_json *names, wk_str name) {
+    const wk_json *const list = wk_json_get(names, "enum"),
+                         *const constant = wk_json_get(names, "const"),
+                         *const least = wk_json_get(names, "minLength"),
+                         *const most = wk_json_get(names, "maxLength");
+    const wk_json text = {.kind = WK_JSON_STRING, .string = name};
+    bool is_listed = !list;
+    for (const wk_json *item = list ? list->child : NULL; item && !is_listed; item = item->next)
+        is_listed = wk_json_is_equal(item, &text);
+    double n = 0;
+    for (size_t at = 0; at < name.size; n++) {
+        uint32_t code;
+        at += wk_utf8_decode(name.text + at, name.size - at, &code);
+    }
+    return is_listed && !(constant && !wk_json_is_equal(constant, &text)) &&
+           !(least && n < least->number) && !(most && n > most->number);
 }
 
 /* propertyNames beside members that are known: there are no others. A type alone changes nothing.
@@ -115,6 +130,14 @@ static wick_status read_names(wk_schema *s, const wk_json *schema, object_parts 
     wk_json_append(rest, type);
     o->names = rest;
     if (o->n > 0) o->has_others = false;
+    for (member *m = o->members; m < o->members + o->n; m++) {
+        static const wk_json never = {.kind = WK_JSON_BOOL};
+        if (is_allowed(rest, m->name)) continue;
+        if (m->is_required)
+            return wk_schema_fail(s, WICK_ERR_VALUE, "propertyNames",
+                                  "does not allow a name that is required");
+        m->schema = &never;
+    }
     return WICK_OK;
 }
 
@@ -122,7 +145,7 @@ static wick_status read_names(wk_schema *s, const wk_json *schema, object_parts 
 static size_t drop_false(const object_parts *o, member *kept) {
     size_t n = 0;
     for (size_t i = 0; i < o->n; i++)
-        if (!is_false(o->members[i].schema)) kept[n++] = o->members[i];
+        if (!wk_schema_is_false(o->members[i].schema)) kept[n++] = o->members[i];
     return n;
 }
 

@@ -52,6 +52,8 @@ wick_status wk_schema_count(const wk_schema *s, const wk_json *schema, const cha
 wick_status wk_schema_check_keywords(const wk_schema *s, const wk_json *schema, unsigned *groups);
 /* What "#/..." names; WICK_ERR_FORMAT when there is no such thing. */
 wick_status wk_schema_find(const wk_schema *s, wk_str reference, const wk_json **out);
+/* false, or what says the same: {"not": {}}. NULL is allowed: it is not. */
+bool wk_schema_is_false(const wk_json *schema);
 /* A schema that accepts what both accept; a comes from here or from wk_schema_without. */
 wick_status wk_schema_merge(wk_schema *s, const wk_json *a, const wk_json *b, wk_json **out);
 /* A copy without a keyword, and without those that say nothing about values. */

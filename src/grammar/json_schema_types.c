@@ -53,10 +53,15 @@ static const char *pattern_of_format(wk_str format) {
     return NULL;
 }
 
+/* What the schemas of Zod have beside the format: it looks ahead, and allows all that the format
+ * here allows. */
+static const char zod_email[] = "^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@"
+                                "([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$";
+
 /* A pattern goes before a format; a format that cannot be held to a length, after it. */
 wick_status wk_schema_string(wk_schema *s, const wk_json *schema, wk_expr **out) {
-    const wk_json *const pattern = wk_json_get(schema, "pattern"), *const format = wk_json_get(
-                                                                       schema, "format");
+    const wk_json *pattern = wk_json_get(schema, "pattern"), *const format =
+                                                                 wk_json_get(schema, "format");
     uint32_t least = 0, most = WK_REPEAT_FOREVER;
     const char *known = NULL;
     wk_expr *content = NULL;
@@ -68,6 +73,9 @@ wick_status wk_schema_string(wk_schema *s, const wk_json *schema, wk_expr **out)
     WK_TRY(wk_schema_count(s, schema, "maxLength", &most));
     if (least > most)
         return wk_schema_fail(s, WICK_ERR_VALUE, "maxLength", "is less than 'minLength'");
+    if (format && pattern && wk_str_is(format->string, "email") &&
+        wk_str_is(pattern->string, zod_email))
+        pattern = NULL;
     if (format && !pattern) known = pattern_of_format(format->string);
     if (pattern || known) {
         WK_TRY(wk_json_pattern(s->rules, pattern ? pattern->string : wk_str_of(known), &content,
@@ -95,7 +103,7 @@ static wick_status read_bound(const wk_schema *s, const wk_json *schema, const c
             out->is_exclusive = out->is_set && value->boolean;
             continue;
         }
-        if (value->kind != WK_JSON_NUMBER || !(value->number >= -1e300 && value->number <= 1e300))
+        if (value->kind != WK_JSON_NUMBER)
             return wk_schema_fail(s, WICK_ERR_FORMAT, names[i], "must be a number");
         const double number = value->number;
         const bool is_stricter = !out->is_set ||

@@ -222,9 +222,9 @@ def test_files():
 def test_messages():
     fails(1, "line 1, column 10: the literal does not end", "--grammar", 'root ::= "a')
     fails(1, "'root' is left-recursive", "--grammar", 'root ::= root "a" | "b"')
-    fails(1, "'not' is not supported", "--json-schema", '{"not": {}}')
+    fails(1, "'not' is not supported", "--json-schema", '{"not": {"const": 1}}')
     fails(1, "the JSON schema: JSON, byte 1", "--json-schema", "{type: 1}")
-    fails(1, "it was given with --json-schema\n", "--json-schema", '{"not": {}}')
+    fails(1, "it was given with --json-schema\n", "--json-schema", '{"not": {"const": 1}}')
     fails(1, "it was given with --grammar\n", "--grammar", 'root ::= "a')
     with tempfile.TemporaryDirectory() as folder:
         schema = Path(folder) / "a.json"
