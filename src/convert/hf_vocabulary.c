@@ -18,7 +18,8 @@ enum {
     TYPE_UNKNOWN = 2,
     TYPE_CONTROL = 3,
     TYPE_USER_DEFINED = 4,
-    TYPE_UNUSED = 5
+    TYPE_UNUSED = 5,
+    TYPE_BYTE = 6
 };
 enum { MOST_TOKENS = 1 << 24 };
 
@@ -26,6 +27,7 @@ typedef struct vocabulary {
     wk_arena *arena;
     wk_json *root;        /* tokenizer.json */
     const wk_json *model; /* its model */
+    const wk_json *added; /* without it: what other files add to the pieces, as it would */
     wick_string *tokens;  /* [n] */
     int32_t *types;       /* [n] */
     float *scores;        /* [n], of SentencePiece */
@@ -198,11 +200,66 @@ static wick_status add_word_pieces(vocabulary *v) {
 /* The score of tokens that are not pieces: the lowest of all. */
 static const float NO_SCORE = -10000;
 
-/* Pieces come first; tokenizer.json, where there is one, may add to them and change their types. */
+/* {"id": id, "content": text, "special": is_special}, at the end of list. */
+static wick_status list_token(const vocabulary *v, int64_t id, wk_str text, bool is_special,
+                              wk_json *list) {
+    enum { ID, CONTENT, SPECIAL, TOKEN, N };
+    wk_json *const made = wk_arena_array(v->arena, N, sizeof *made);
+    if (made == NULL) return fail_memory(v);
+    made[ID] = (wk_json){.kind = WK_JSON_NUMBER,
+                         .key = wk_str_of("id"),
+                         .is_integer = true,
+                         .integer = id,
+                         .number = (double)id};
+    made[CONTENT] = (wk_json){.kind = WK_JSON_STRING, .key = wk_str_of("content"), .string = text};
+    made[SPECIAL] =
+        (wk_json){.kind = WK_JSON_BOOL, .key = wk_str_of("special"), .boolean = is_special};
+    made[TOKEN] = (wk_json){.kind = WK_JSON_OBJECT};
+    for (int i = 0; i < TOKEN; i++) wk_json_append(&made[TOKEN], &made[i]);
+    wk_json_append(list, &made[TOKEN]);
+    return WICK_OK;
+}
+
+static int64_t id_of_key(wk_str key) {
+    int64_t id = 0;
+    for (size_t i = 0; i < key.size && id < MOST_TOKENS; i++) {
+        if (key.text[i] < '0' || key.text[i] > '9') return -1;
+        id = 10 * id + (key.text[i] - '0');
+    }
+    return key.size > 0 ? id : -1;
+}
+
+/* Those of a folder without tokenizer.json: by id in tokenizer_config.json, or by text in
+ * added_tokens.json, where names in brackets are special. */
+static wick_status list_added(const vocabulary *v, const wk_json *config, const wk_json *texts,
+                              const wk_json **out) {
+    const wk_json *const decoder = wk_json_get(config, "added_tokens_decoder");
+    wk_json *const list = wk_arena_array(v->arena, 1, sizeof *list);
+    if (list == NULL) return fail_memory(v);
+    *list = (wk_json){.kind = WK_JSON_ARRAY};
+    for (const wk_json *item = decoder != NULL ? decoder->child : NULL; item != NULL;
+         item = item->next) {
+        const wk_json *const content = wk_json_get(item, "content");
+        bool is_special = false;
+        if (!wk_hf_is_text(content)) continue;
+        WK_TRY(wk_hf_read_switch(item, "special", false, &is_special, v->err));
+        WK_TRY(list_token(v, id_of_key(item->key), content->string, is_special, list));
+    }
+    const bool has_texts = decoder == NULL && texts != NULL && texts->kind == WK_JSON_OBJECT;
+    for (const wk_json *item = has_texts ? texts->child : NULL; item != NULL; item = item->next) {
+        const bool is_special = wk_str_matches(wk_str_of("<*>"), item->key) ||
+                                wk_str_matches(wk_str_of("[*]"), item->key);
+        if (is_id(item)) WK_TRY(list_token(v, item->integer, item->key, is_special, list));
+    }
+    *out = list;
+    return WICK_OK;
+}
+
+/* Pieces come first; added tokens may rename them and change their types. */
 static wick_status read_pieces(vocabulary *v, const wk_hf_pieces *pieces, uint32_t n_vocab) {
-    const wk_json *added = NULL;
+    const wk_json *added = v->added;
     const uint32_t least = pieces->n > n_vocab ? pieces->n : n_vocab;
-    WK_TRY(wk_hf_read_list(v->root, "added_tokens", &added, v->err));
+    if (v->root != NULL) WK_TRY(wk_hf_read_list(v->root, "added_tokens", &added, v->err));
     WK_TRY(make_tokens(v, count_tokens(NULL, added, least)));
     for (uint32_t i = 0; i < v->n; i++) v->scores[i] = NO_SCORE;
     for (uint32_t i = 0; i < pieces->n; i++) {
@@ -215,8 +272,9 @@ static wick_status read_pieces(vocabulary *v, const wk_hf_pieces *pieces, uint32
     for (const wk_json *item = added != NULL ? added->child : NULL; item != NULL;
          item = item->next) {
         const wk_json *const id = wk_json_get(item, "id");
-        if (is_id(id) && id->integer < pieces->n) continue; /* is a piece */
-        WK_TRY(add_token(v, item));
+        const bool is_piece = is_id(id) && id->integer < pieces->n;
+        const int32_t type = is_piece ? v->types[id->integer] : 0;
+        if (type != TYPE_UNKNOWN && type != TYPE_BYTE) WK_TRY(add_token(v, item));
     }
     return name_unused(v);
 }
@@ -282,10 +340,13 @@ wick_status wk_hf_add_vocabulary(const wk_checkpoint *checkpoint, uint32_t n_voc
         WK_TRY(has_file ? wk_hf_pieces_parse(file, v.arena, &pieces, err)
                         : wk_hf_pieces_from_json(v.root, v.arena, &pieces, err));
         if (has_file) {
-            wk_json *config;
+            wk_json *config, *texts;
             WK_TRY(wk_checkpoint_json(checkpoint, v.arena, "tokenizer_config.json", false, &config,
                                       err));
             WK_TRY(wk_hf_pieces_read_prefix(v.root, config, &pieces, err));
+            WK_TRY(
+                wk_checkpoint_json(checkpoint, v.arena, "added_tokens.json", false, &texts, err));
+            WK_TRY(list_added(&v, config, texts, &v.added));
         }
         WK_TRY(add_pieces(&v, &pieces, n_vocab, values));
     } else {
