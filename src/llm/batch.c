@@ -370,6 +370,7 @@ wick_status wk_batch_choose(wk_runner *runner) {
     for (wk_sequence *s = runner->sequences; s; s = s->next) check_draws(runner, s, &f);
     WK_TRY(add_singles(runner, &f));
     WK_TRY(add_parts(runner, false, &f));
+    if (runner->n_parts == 0) WK_TRY(add_parts(runner, true, &f)); /* whose turn it was not */
     if (runner->n_parts == 0 && f.refused) refuse(runner, &f);
     /* Texts that would be padding are computed like others: as many as are a power of two. */
     while (runner->desc.is_whole && (runner->n_parts & (runner->n_parts - 1)) != 0)

@@ -84,7 +84,7 @@ void wick_session_reset(wick_session *session) {
     wick_session *const s = session;
     s->n_changes++;
     wk_sequence_drop(s->sequence); /* never waits for it */
-    s->is_stepping = false;
+    s->is_stepping = s->is_showing = false;
     (void)wk_sequence_return(s->sequence, 0);
     wk_head_forget(s);
     s->n_rows = s->n_given = s->row = s->n_ahead = s->n_wanted = 0;

@@ -114,10 +114,12 @@ static void record(void *user, const wk_call *call) {
     }
 }
 
-/* What is written from outside has no gradient, as what a fill writes. */
+/* What is written from outside has no gradient, as what a fill writes. Except for a watched tensor:
+ * it may get its values so, and its gradient is the one at these. */
 static void record_write(void *user, const wick_tensor *x) {
     wick_tape *const tape = user;
-    if (tape->is_off || tape->is_short || !wk_tape_find(tape, &x->view)) return;
+    const wk_slot *const s = wk_tape_find(tape, &x->view);
+    if (tape->is_off || tape->is_short || !s || s->watched != UINT32_MAX) return;
     wk_tape_node *const node = wk_tape_add_node(tape);
     if (!node) {
         tape->is_short = true;

@@ -366,6 +366,22 @@ static void test_written(void **state) {
     wick_scope_end(scope);
 }
 
+/* A watched tensor may be given its values after it is watched. */
+static void test_written_leaf(void **state) {
+    static const float numbers[3] = {1, 2, 3};
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *x = wick_zeros(device, WICK_F32, WICK_SHAPE(3)), *g;
+    wick_tape *tape;
+    assert_int_equal(wick_tape_begin(device, &tape), WICK_OK);
+    assert_int_equal(wick_tape_watch(tape, x), WICK_OK);
+    assert_int_equal(wick_write(x, numbers, sizeof numbers), WICK_OK);
+    assert_int_equal(wick_grad(tape, wick_sqr(x), NULL, &x, 1, &g), WICK_OK);
+    ASSERT_FLOATS(wick_retain(g), 2, 4, 6);
+    wick_tape_end(tape);
+    wick_scope_end(scope);
+}
+
 /* Through floats of 8 bits, which are rounded, and pass on what comes. */
 static void test_stored_in_bytes(void **state) {
     static const wick_dtype dtypes[] = {WICK_F8_E4M3, WICK_F8_E5M2};
@@ -465,6 +481,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_on_the_way, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_grad, setup, teardown),
         cmocka_unit_test_setup_teardown(test_written, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_written_leaf, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stored_in_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_windows_of_padding, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),

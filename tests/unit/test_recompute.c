@@ -177,7 +177,7 @@ static wick_tensor *drop_half(void *user, wick_tensor *const *x) {
     return wick_dropout(x[0], 0.5, true);
 }
 
-/* Random numbers are the same the second time, whatever the device's seed is by then. */
+/* Random numbers are the same the second time, regardless of what the device's seed is by then. */
 static void test_other_seed(void **state) {
     enum { N = 64 };
     wick_device *const device = device_of(state);
