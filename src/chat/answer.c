@@ -67,7 +67,7 @@ struct wick_answer {
     const wk_mark *inside; /* NULL: content */
     bool is_opened;        /* inside has been entered; no span says so yet */
     bool is_said;          /* content, not only blanks, has come since the last call or thought */
-    bool may_be_bare;      /* no text has come yet; JSON would be a call */
+    bool may_be_bare;      /* no content has come yet; JSON would be a call */
     bool in_header;        /* no text has come yet; the prompt began a message's header */
     bool follows_function; /* nothing but blanks has come since a call by <function= */
     bool is_over;          /* no more text comes */
@@ -108,7 +108,7 @@ wick_status wick_answer_open(const wick_answer_desc *desc, wick_answer **answer)
     made->in_header = mark && mark->kind == WK_MARK_HEADER;
     made->inside = made->in_header ? NULL : mark;
     made->is_opened = made->inside != NULL;
-    made->may_be_bare = (desc->has_tools || (desc->tools && desc->tools->child)) && !made->inside;
+    made->may_be_bare = desc->has_tools || (desc->tools && desc->tools->child);
     if (!desc->tools) return WICK_OK;
     made->tools = wk_arena_alloc(&made->arena, sizeof *made->tools);
     if (made->tools && wk_json_copy(&made->arena, desc->tools, made->tools)) return WICK_OK;
@@ -256,22 +256,30 @@ static bool take_content(wick_answer *a, wick_answer_span *span) {
         bool is_header = false;
         if (a->in_header && !take_header(a, text, size, &is_header)) return false;
         a->in_header = false;
+        a->may_be_bare = a->may_be_bare && !is_header; /* a header would say that it is a call */
         if (is_header) continue;
         const wk_mark *found = &bare_call;
-        const bool is_bare = a->may_be_bare && text[0] == '{';
-        a->may_be_bare = false;
-        size_t n = is_bare ? 0 : find_tag(a, text, size, &found);
+        size_t n = 0, n_blank = 0;
+        while (a->may_be_bare && n_blank < size && wk_scan_is_blank(text[n_blank])) n_blank++;
+        if (n_blank == size && !a->is_over) return false;
+        if (a->may_be_bare && n_blank < size && text[n_blank] == '{')
+            a->taken += n_blank;
+        else
+            n = find_tag(a, text, size, &found);
         if (n == 0 && found && found->kind == WK_MARK_HEADER) {
             if (!take_header(a, text, size, &is_header)) return false;
+            a->may_be_bare = false;
             if (is_header) continue;
             n = strlen(found->open);
         }
         if (n > 0) {
+            a->may_be_bare = n == n_blank;
             *span = (wick_answer_span){.text = text, .size = n};
             a->taken += n;
             return true;
         }
         if (!found) return false;
+        a->may_be_bare = a->may_be_bare && found->kind == WK_MARK_REASONING;
         enter(a, found, strlen(found->open));
     }
     return false;

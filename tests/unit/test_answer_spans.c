@@ -183,7 +183,8 @@ static void test_opened_by_the_prompt(void **state) {
     splits_as("hm</think>Yes", "<|im_start|>assistant\n<think>\n", true,
               "{<think>:hm:</think>}Yes");
     splits_as("", "<think>", true, "{<think>::}");
-    splits_as("</think>{}", "[THINK] <think> \n", true, "{<think>::</think>}{}");
+    splits_as("</think>{}", "[THINK] <think> \n", true, "{<think>::</think>}(1:{}:)");
+    splits_as("</think>{}", "[THINK] <think> \n", false, "{<think>::</think>}{}");
     splits_as("{}[/THINK]", "[THINK]", true, "{[THINK]:{}:[/THINK]}");
     splits_as("Yes", "<think>\n\n</think>\n\n", true, "Yes");
     splits_as("Yes", ">", false, "Yes");
@@ -206,7 +207,11 @@ static void test_calls(void **state) {
     splits_as("{\"name\": \"<tool_call>\"}\n", no_prompt, true,
               "(1:{\"name\": \"<tool_call>\"}\n:)");
     splits_as("{\"name\": \"f\"}", no_prompt, false, "{\"name\": \"f\"}");
-    splits_as(" {\"name\": \"f\"}", no_prompt, true, " {\"name\": \"f\"}");
+    splits_as(" \n{\"name\": \"f\"}", no_prompt, true, "(1:{\"name\": \"f\"}:)");
+    splits_as(" \n", no_prompt, true, " \n");
+    splits_as("<think>hm</think>\n{}", no_prompt, true, "{<think>:hm:</think>}(1:{}:)");
+    splits_as("So: {}", no_prompt, true, "So: {}");
+    splits_as("<think>hm</think>So: {}", no_prompt, true, "{<think>:hm:</think>}So: {}");
 }
 
 static void test_channels(void **state) {
