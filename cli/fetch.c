@@ -88,7 +88,9 @@ static bool begin(void *user, const cli_http_answer *answer) {
     if (f->code == CLI_OK) f->code = check_answer(f, answer);
     if (f->code != CLI_OK) return false;
     snprintf(f->note.etag, sizeof f->note.etag, "%s", answer->etag);
-    if (f->note.sha256.text[0] == '\0') f->note.sha256 = answer->sha256;
+    /* From the beginning it may be another file than the one before. */
+    const bool is_new = answer->offset == 0 && f->desc->sha256.text[0] == '\0';
+    if (is_new || f->note.sha256.text[0] == '\0') f->note.sha256 = answer->sha256;
     f->code = cli_note_write(f->partial.path.text, &f->note);
     f->line = cli_progress_begin("fetching", NULL);
     return f->code == CLI_OK;

@@ -9,7 +9,8 @@
 
 static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, "embeddings"); }
 
-enum { FLAGS = WICK_TOKENIZE_ADD_SPECIAL | WICK_TOKENIZE_PARSE_SPECIAL };
+/* As the embedder reads texts that are given to it as such. */
+enum { FLAGS = WICK_TOKENIZE_ADD_SPECIAL };
 
 static wick_status read_text(wick_exchange *x, size_t i, const wk_json *given, wick_error *err) {
     wk_embedding *const e = x->embedding;

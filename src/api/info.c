@@ -46,10 +46,12 @@ wick_status wk_answer_models(wick_exchange *x, wick_error *err) {
 }
 
 wick_status wk_answer_model(wick_exchange *x, wick_error *err) {
-    const char *const name = x->path.text + strlen("/v1/models/");
-    bool is_known = strcmp(name, x->api->name) == 0;
+    static const char tag[] = ":latest"; /* ollama's, as servers of several models take it */
+    wk_str name = wk_str_of(x->path.text + strlen("/v1/models/"));
+    if (wk_str_matches(wk_str_of("*:latest"), name)) name.size -= strlen(tag);
+    bool is_known = wk_str_is(name, x->api->name);
     for (size_t i = 0; i < x->api->n_aliases; i++)
-        is_known = is_known || strcmp(name, x->api->aliases[i]) == 0;
+        is_known = is_known || wk_str_is(name, x->api->aliases[i]);
     if (!is_known) return wk_fail(err, WICK_ERR_NOT_FOUND, "there is no model of this name");
     write_model(x);
     wk_exchange_end(x, 200);

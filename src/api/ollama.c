@@ -84,7 +84,8 @@ static void write_prompt(wk_strbuf *to, const wk_json *body) {
     wk_write_put_value(to, "suffix", wk_json_get(body, "suffix"));
     wk_write_key(to, "messages");
     wk_write_open(to, '[');
-    if (system && system->kind == WK_JSON_STRING) write_message(to, "system", system, NULL);
+    if (system && system->kind == WK_JSON_STRING && system->string.size > 0)
+        write_message(to, "system", system, NULL);
     write_message(to, "user", wk_json_get(body, "prompt"), wk_json_get(body, "images"));
     wk_write_close(to, ']');
     wk_write_close(to, '}');

@@ -463,6 +463,7 @@ static wick_status read_response_format(wick_exchange *x, wick_error *err) {
     if (!format || wk_json_is(type, "text")) return WICK_OK;
     const wk_json *const named = wk_json_get(format, "json_schema");
     const wk_json *schema = wk_json_get(named ? named : format, "schema");
+    if (schema && schema->kind == WK_JSON_NULL) schema = NULL;
     if (wk_json_is(type, "json_object")) return set_schema(x, schema, err);
     if (!wk_json_is(type, "json_schema"))
         return wk_fail(err, WICK_ERR_VALUE,

@@ -42,8 +42,8 @@ wick_status wk_slot_take(wk_api_choice *choice, const wick_session_desc *desc, w
     choice->slot = find_slot(x);
     choice->slot->choice = choice;
     x->api->n_running++;
-    if (x->n_loras == 0 && desc->logits == WICK_LOGITS_NONE && continue_kept(choice, desc))
-        return WICK_OK;
+    const bool may_go_on = x->n_loras == 0 && desc->logits == WICK_LOGITS_NONE && !desc->no_reuse;
+    if (may_go_on && continue_kept(choice, desc)) return WICK_OK;
     wick_status status = wick_session_open(x->api->model, desc, &choice->session, err);
     if (status != WICK_OK) return status;
     status = wick_session_set_loras(choice->session, x->loras, x->n_loras);

@@ -337,7 +337,7 @@ def test_usage_errors():
         (["run", "--stop", ""], "at least one byte"),
         (["run", MODEL, "more", "yet"], "'yet' is one argument too many: a text of several words"),
         (["info", MODEL, "more"], "'more' is one argument too many\n"),
-        (["run", "--system", "x"], "'--system' is an option of 'wick chat'"),
+        (["run", "--no-history"], "'--no-history' is an option of 'wick chat'"),
         (["tokenize", "-lora=x"], "'--lora' is an option of 'wick run'"),
         (["run", "-lora=x"], "unknown option '-lora=x', did you mean '--lora'?"),
         (["run", MODEL, "-p", "a", "--file", "b"], "exclude each other"),

@@ -347,6 +347,11 @@ def test_a_file_that_changed_begins_again():
             cannot_pull(server, "cut")
             server.resources["/m.gguf"] = Resource(newer, etag='"two"', if_range=minds_if_range)
             equal(Path(pull(server, "/m.gguf", *ONCE)).read_bytes(), newer)
+    hashes = [{"X-Linked-ETag": f'"{hashlib.sha256(x).hexdigest()}"'} for x in (CONTENT, newer)]
+    with places(m=Resource(CONTENT, cut_after=400000, headers=hashes[0])) as (server, _):
+        cannot_pull(server, "cut")
+        server.resources["/m.gguf"] = Resource(newer, etag='"two"', headers=hashes[1])
+        equal(Path(pull(server, "/m.gguf", *ONCE)).read_bytes(), newer)
 
 
 def test_servers_that_cannot_go_on():

@@ -494,6 +494,14 @@ def test_ollama():
         equal(vectors[0], one["embedding"])
         equal(server.get("/api/embeddings", {"prompt": "One day"}), {"embedding": vectors[0]})
         equal(server.get("/api/embed", {"input": []})["embeddings"], [])
+        marked = "One</s> day"  # a text is a text, also beside ids and where one is cut
+        alone, = server.get("/api/embed", {"input": marked})["embeddings"]
+        beside = server.get("/v1/embeddings", {"input": [marked, [1]]})["data"][0]["embedding"]
+        assert all(abs(a - b) < 1e-6 for a, b in zip(alone, beside)), (alone, beside)
+        counts = [server.get("/api/generate", {"prompt": "One", "stream": False, **system,
+                                               "options": {"num_predict": 1}})["prompt_eval_count"]
+                  for system in ({}, {"system": ""}, {"system": "Be brief."})]
+        assert counts[0] == counts[1] < counts[2], counts
         long = "One day " * 3000
         whole, cut = server.get("/api/embed", {"input": ["One day", long]})["embeddings"]
         equal((whole, len(cut)), (vectors[0], len(whole)))
@@ -680,7 +688,8 @@ def test_models_that_are_not_loaded():
             equal({m["status"]["value"] for m in server.get("/v1/models")["data"]}, {"unloaded"})
             equal(server.get("/api/ps"), {"models": []})
             equal(server.get(CHAT, {**USER, "model": "one:latest"})["model"], "one")
-            equal(server.get("/v1/models/one")["meta"]["n_vocab"], 512)
+            for name in ("one", "one:latest"):
+                equal(server.get(f"/v1/models/{name}")["meta"]["n_vocab"], 512)
             equal(server.get("/api/show", {"model": "one"}), shown)
             running = server.get("/api/ps")["models"]
             equal([(m["name"], m["size"]) for m in running], [("one", os.path.getsize(MODEL))])
@@ -779,6 +788,9 @@ def test_slots_are_saved():
         again = server.get("/completion", {**body, "id_slot": 0})
         equal(again["content"], first["content"])
         equal(again["timings"]["prompt_n"], 1)
+        anew = server.get("/completion", {**body, "id_slot": 0, "cache_prompt": False})
+        equal((anew["content"], anew["timings"]["cache_n"]), (first["content"], 0))
+        server.get("/slots/0?action=restore", {"filename": "one.bin"})
         for name in ("../a", "/etc/passwd", ".a", "a/b", "", "a\0b", 7):
             server.refuses(400, "filename", path="/slots/0?action=save", body={"filename": name})
         server.refuses(400, "no such file", path="/slots/0?action=restore", body={"filename": "b"})
