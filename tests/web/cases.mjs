@@ -115,9 +115,9 @@ export const cases = {
 
   /**
    * Loads a model by these options: what came of it, the progress, and how many bytes a fetch of
-   * the page's own has fetched where it is asked to (isFetching).
+   * the page's own has fetched where it is asked to (isFetching), or got nothing (hasNoAnswer).
    */
-  async load(address, { isFetching, giveUpAfter, ...options } = {}) {
+  async load(address, { isFetching, hasNoAnswer, giveUpAfter, ...options } = {}) {
     const phases = [], asked = [];
     let mostDone = 0;
     const onProgress = ({ phase, done }) => {
@@ -126,7 +126,7 @@ export const cases = {
     };
     const own = async (url, init) => {
       asked.push(init.headers.Range ?? new Headers(init.headers).get("range"));
-      return fetch(url, init);
+      return hasNoAnswer ? Response.error() : fetch(url, init);
     };
     let failure;
     try {

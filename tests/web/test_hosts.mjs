@@ -183,8 +183,10 @@ for (const kind of browsers) test(`${kind}: hosts`, { skip: missing(kind) }, asy
     const { call, base } = await open(t);
     for (const worker of [true, false]) {
       await call("open", { worker, ...exact });
-      const { failure, asked } = await call("load", base + stories.path,
-        { isFetching: true, cache: false, headers: { "x-own": "1" } });
+      const own = { isFetching: true, cache: false, headers: { "x-own": "1" } };
+      const lost = await call("load", base + stories.path, { ...own, hasNoAnswer: true });
+      assert.equal(lost.failure.code, "IO"); // and the engine goes on
+      const { failure, asked } = await call("load", base + stories.path, own);
       assert.equal(failure, undefined);
       assert.deepEqual(asked, ["bytes=0-"]);
       const refused = await call("load", base + stories.path, { headers: { "no name": "1" } });

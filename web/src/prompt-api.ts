@@ -214,7 +214,7 @@ export class LanguageModelSession extends EventTarget {
   destroy(): void {
     if (this.#ending.signal.aborted) return;
     this.#ending.abort(fail("AbortError", "the session was destroyed"));
-    void this.#session.close();
+    this.#session.close().catch(() => undefined); // the engine may have been closed before
   }
 
   /** Alone, after the calls before. */
@@ -414,6 +414,7 @@ export function promptApi(source: Model | ModelLoader, options: SessionOptions =
       const made = new LanguageModelSession(model, session, [], 0, contextLength, given);
       try {
         await made.start(initialPrompts);
+        signal?.throwIfAborted();
       } catch (reason) {
         made.destroy();
         throw reason;

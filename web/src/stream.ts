@@ -137,7 +137,11 @@ export function receiveFetch(port: MessagePort): typeof fetch {
     waiting.set(id, (fetched) => {
       if ("error" in fetched) return reject(new TypeError(fetched.error));
       const { body, ...init } = fetched;
-      resolve(new Response(body ? receiveStream(body) : null, init));
+      try {
+        resolve(new Response(body ? receiveStream(body) : null, init));
+      } catch (error) { // a status that no server sends: of an opaque answer
+        reject(error as Error);
+      }
     });
     signal?.addEventListener("abort", () => {
       port.postMessage({ id } satisfies Wanted);
