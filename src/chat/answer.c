@@ -240,7 +240,7 @@ static bool take_rest_of_call(wick_answer *a, const char *text, size_t size) {
     const bool may = n == size || may_stand(text + n, size - n, tag, &is_whole);
     if (may && !is_whole && !a->is_over) return false;
     a->follows_function = false;
-    if (is_whole) a->taken += n + strlen(tag);
+    if (may && is_whole) a->taken += n + strlen(tag);
     return true;
 }
 

@@ -203,6 +203,9 @@ static void test_calls(void **state) {
     splits("<function=h></function> B </tool_call>", "(7:h>:</function>) B </tool_call>");
     splits("<function=h></function>\n", "(7:h>:</function>)\n");
     splits("<function=h></function></tool_", "(7:h>:</function>)</tool_");
+    splits("<function=h></function>\n<function=ab>{}</function>",
+           "(7:h>:</function>)\n(7:ab>{}:</function>)");
+    splits("<function=h></function> <b>bold text</b>", "(7:h>:</function>) <b>bold text</b>");
     splits("<function_calls>f()</function_calls>.", "(8:f():</function_calls>).");
     splits_as("{\"name\": \"<tool_call>\"}\n", no_prompt, true,
               "(1:{\"name\": \"<tool_call>\"}\n:)");
