@@ -509,11 +509,11 @@ static bool read_written(reading *r, wk_str name, write_fn write) {
 
 /* [NAME(key=value, ...), ...]; the brackets may be missing. Or all of it as JSON. */
 static bool read_list(reading *r) {
-    wk_str name;
-    r->left = wk_scan_trim(r->left);
-    if (wk_str_matches(wk_str_of("{*"), r->left) || wk_str_matches(wk_str_of("[{*"), r->left))
-        return read_json(r);
-    const bool has_bracket = wk_scan_take(&r->left, "[");
+    wk_str name, inside = wk_scan_trim(r->left);
+    const bool has_bracket = wk_scan_take(&inside, "[");
+    inside = wk_scan_trim(inside);
+    if (inside.size > 0 && inside.text[0] == '{') return read_json(r);
+    r->left = inside;
     do {
         if (!wk_scan_take_until(&r->left, "(", &name) ||
             !read_written(r, name, wk_literal_write_keywords))

@@ -296,6 +296,8 @@ static void reads_python(void **state) {
     check(state, WICK_CALL_LIST, "[find(text=\"a, (b)\", n=-1.5e3), b()]",
           "find {\"text\":\"a, (b)\",\"n\":-1.5e3};b {}");
     check(state, WICK_CALL_LIST, " [{\"name\":\"b\",\"arguments\":{\"x\":1}}]", "b {\"x\":1}");
+    check(state, WICK_CALL_LIST, "[\n  {\"name\": \"b\"},\n  {\"name\": \"f\"}\n]\n", "b {};f {}");
+    check(state, WICK_CALL_LIST, "[ b( ) ]", "b {}");
     check(state, WICK_CALL_LIST, "{\"name\":\"b\",\"arguments\":{}}", "b {}");
     check(state, WICK_CALL_LIST, "\nfind(n=1)\nb()\n", "find {\"n\":1};b {}");
     check(state, WICK_CALL_LIST, "[f(a='it\\'s \"x\"', b=[1, {'k': None}], c=True)]",
