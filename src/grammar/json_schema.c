@@ -346,7 +346,7 @@ wick_status wk_schema_compile(wk_schema *s, const wk_json *schema, wk_expr **out
                        "the JSON schema: a schema must be an object, true or false");
     if (s->depth == MAX_DEPTH)
         return wk_fail(s->err, WICK_ERR_UNSUPPORTED, "the JSON schema nests too deeply");
-    if (s->n_compiled++ == MAX_COMPILED)
+    if (s->n_compiled++ >= MAX_COMPILED)
         return wk_fail(s->err, WICK_ERR_UNSUPPORTED,
                        "the JSON schema is too large: it comes to more than %d schemas",
                        MAX_COMPILED);
@@ -354,6 +354,30 @@ wick_status wk_schema_compile(wk_schema *s, const wk_json *schema, wk_expr **out
     const wick_status status = compile_object_schema(s, schema, out);
     s->depth--;
     return status;
+}
+
+wick_status wk_schema_program(wk_schema *s, const wk_json *schema, wk_program *out) {
+    wick_error last = {0};
+    wk_rules rules = {.arena = s->rules->arena};
+    wk_schema own = {.rules = &rules,
+                     .root = s->root,
+                     .depth = s->depth,
+                     .n_compiled = s->n_compiled,
+                     .err = &last};
+    wk_expr *body = NULL;
+    wk_map64_init(&own.targets, rules.arena->heap);
+    (void)wk_rules_add(&rules, wk_str_of("root"));
+    const wick_status status = wk_schema_compile(&own, schema, &body);
+    wk_map64_release(&own.targets);
+    if (status == WICK_ERR_VALUE)
+        body = wk_expr_list(&rules, WK_EXPR_CHOICE);
+    else if (status != WICK_OK)
+        return wk_pass_on(s->err, status, &last);
+    if (rules.failed) return wk_fail_memory(s->err, 0, "a JSON schema");
+    rules.items[0].body = body;
+    WK_TRY(wk_program_make(rules.arena->heap, &rules, out, s->err));
+    s->n_compiled = own.n_compiled + (int)out->n / 16; /* bounds the time of many large ones */
+    return WICK_OK;
 }
 
 /* What the reader of JSON lets through, or would take long; and the tags of alternatives. */

@@ -4,6 +4,7 @@
 
 #include "core/compiler.h"
 #include "grammar/json_pattern.h"
+#include "grammar/stacks.h"
 #include "text/unicode/unicode.h"
 
 enum { MAX_MEMBERS = 2000, MAX_NAME = 500 };
@@ -97,48 +98,61 @@ static wick_status read_required(const wk_schema *s, const wk_json *schema, obje
     return WICK_OK;
 }
 
-/* By constants and lengths; of a pattern it is taken for granted. */
-static bool is_allowed(const wk_json *names, wk_str name) {
-    const wk_json *const list = wk_json_get(names, "enum"),
-                         *const constant = wk_json_get(names, "const"),
-                         *const least = wk_json_get(names, "minLength"),
-                         *const most = wk_json_get(names, "maxLength");
-    const wk_json text = {.kind = WK_JSON_STRING, .string = name};
-    bool is_listed = !list;
-    for (const wk_json *item = list ? list->child : NULL; item && !is_listed; item = item->next)
-        is_listed = wk_json_is_equal(item, &text);
-    double n = 0;
-    for (size_t at = 0; at < name.size; n++) {
-        uint32_t code;
-        at += wk_utf8_decode(name.text + at, name.size - at, &code);
-    }
-    return is_listed && !(constant && !wk_json_is_equal(constant, &text)) &&
-           !(least && n < least->number) && !(most && n > most->number);
+/* Where the text leads in a grammar. NULL: memory is short. */
+static wk_stacks *read_text(wk_stacks_store *grammar, wk_stacks *at, const wk_expr *text) {
+    for (size_t i = 0; at && i < text->text.size; i++)
+        at = wk_stacks_read(grammar, at,
+                            grammar->program->class_of[(unsigned char)text->text.text[i]]);
+    for (const wk_expr *part = text->first; at && part; part = part->next)
+        at = read_text(grammar, at, part);
+    return at;
 }
 
-/* propertyNames beside members that are known: there are no others. A type alone changes nothing.
- */
-static wick_status read_names(wk_schema *s, const wk_json *schema, object_parts *o) {
-    const wk_json *const names = wk_json_get(schema, "propertyNames");
-    wk_json *rest, *const type = wk_arena_array(s->rules->arena, 1, sizeof *type);
-    if (!type) return wk_fail_memory(s->err, sizeof *type, "a JSON schema");
-    if (!names || names->kind != WK_JSON_OBJECT) return WICK_OK;
-    WK_TRY(wk_schema_without(s, names, "type", &rest));
-    if (!rest->child) return WICK_OK;
-    *type =
-        (wk_json){.kind = WK_JSON_STRING, .key = wk_str_of("type"), .string = wk_str_of("string")};
-    wk_json_append(rest, type);
-    o->names = rest;
-    if (o->n > 0) o->has_others = false;
+/* Members whose names are not those of the grammar must not be there. */
+static wick_status check_names(wk_schema *s, const object_parts *o, wk_stacks_store *grammar) {
+    static const wk_json never = {.kind = WK_JSON_BOOL};
     for (member *m = o->members; m < o->members + o->n; m++) {
-        static const wk_json never = {.kind = WK_JSON_BOOL};
-        if (is_allowed(rest, m->name)) continue;
+        const wk_expr *const name = wk_schema_quoted(s, wk_json_literal(s->rules, m->name));
+        const wk_stacks *const end = name ? read_text(grammar, grammar->start, name) : NULL;
+        if (!end) return wk_fail_memory(s->err, 0, "a JSON schema");
+        if (wk_stacks_may_end(end)) continue;
         if (m->is_required)
             return wk_schema_fail(s, WICK_ERR_VALUE, "propertyNames",
                                   "does not allow a name that is required");
         m->schema = &never;
     }
     return WICK_OK;
+}
+
+static wick_status keep_named(wk_schema *s, const wk_json *names, const object_parts *o) {
+    wk_program program;
+    wk_stacks_store grammar;
+    WK_TRY(wk_schema_program(s, names, &program));
+    wick_status status = wk_stacks_store_make(program.heap, &program, &grammar, s->err);
+    if (status == WICK_OK) {
+        status = check_names(s, o, &grammar);
+        wk_stacks_store_free(&grammar);
+    }
+    wk_program_free(&program);
+    return status;
+}
+
+/* propertyNames beside members that are known: there are no others. A type alone changes nothing.
+ */
+static wick_status read_names(wk_schema *s, const wk_json *schema, object_parts *o) {
+    const wk_json *const names = wk_json_get(schema, "propertyNames");
+    const bool is_false = wk_schema_is_false(names);
+    wk_json *rest, *const type = wk_arena_array(s->rules->arena, 1, sizeof *type);
+    if (!type) return wk_fail_memory(s->err, sizeof *type, "a JSON schema");
+    if (!names || (names->kind != WK_JSON_OBJECT && !is_false)) return WICK_OK;
+    WK_TRY(wk_schema_without(s, names, "type", &rest));
+    if (!rest->child && !is_false) return WICK_OK;
+    *type =
+        (wk_json){.kind = WK_JSON_STRING, .key = wk_str_of("type"), .string = wk_str_of("string")};
+    wk_json_append(rest, type);
+    o->names = rest;
+    if (o->n > 0 || is_false) o->has_others = false;
+    return o->n > 0 ? keep_named(s, is_false ? names : rest, o) : WICK_OK;
 }
 
 /* Properties whose schema is false must not be there; their names are still taken. */

@@ -4,7 +4,7 @@
 
 #include "core/json.h"
 #include "core/map.h"
-#include "grammar/expr.h"
+#include "grammar/program.h"
 
 /* Rules that schemas share, made when they are first needed. */
 typedef enum wk_schema_rule {
@@ -40,6 +40,8 @@ enum {
 /* json_schema.c */
 /* NULL or true: any value. WICK_ERR_VALUE: nothing is accepted. */
 wick_status wk_schema_compile(wk_schema *s, const wk_json *schema, wk_expr **out);
+/* A grammar of a schema alone; of no text where nothing is accepted. */
+wick_status wk_schema_program(wk_schema *s, const wk_json *schema, wk_program *out);
 wk_expr *wk_schema_shared(wk_schema *s, wk_schema_rule rule);
 wick_status wk_schema_fail(const wk_schema *s, wick_status status, const char *keyword,
                            const char *what);

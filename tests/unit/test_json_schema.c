@@ -211,6 +211,17 @@ static const schema_case cases[] = {
      "\"abc\":{},\"\u00e9\u00e9\":{}}}",
      {"{}", "{\"ab\":1}", "{\"ab\":1,\"\xC3\xA9\xC3\xA9\":2}"},
      {"{\"a\":1}", "{\"abc\":1}"}},
+    {"{\"propertyNames\":{\"pattern\":\"^a\"},\"properties\":{\"b\":{},\"ax\":{}}}",
+     {"{}", "{\"ax\":1}"},
+     {"{\"b\":1}", "{\"ay\":1}"}},
+    {"{\"propertyNames\":{\"type\":\"string\",\"anyOf\":[{\"const\":\"a\\\"\"},{\"$ref\":\"#/$defs/"
+     "x\"}]},\"properties\":{\"b\":{},\"a\\\"\":{},\"c\":{}},\"$defs\":{\"x\":{\"enum\":[1,\"c\"]}}"
+     "}",
+     {"{}", "{\"a\\\"\":1}", "{\"a\\\"\":1,\"c\":1}"},
+     {"{\"b\":1}", "{\"a\":1}"}},
+    {"{\"propertyNames\":false,\"properties\":{\"b\":{}}}", {"{}"}, {"{\"b\":1}", "{\"c\":1}"}},
+    {"{\"propertyNames\":{\"not\":{}},\"additionalProperties\":true}", {"{}"}, {"{\"b\":1}"}},
+    {"{\"propertyNames\":{\"enum\":[]},\"properties\":{\"b\":{}}}", {"{}"}, {"{\"b\":1}"}},
     {"{\"propertyNames\":{\"enum\":[\"b\",\"c\"]},\"properties\":{\"a\":{},\"b\":{}}}",
      {"{}", "{\"b\":1}"},
      {"{\"a\":1}", "{\"c\":1}"}},
@@ -365,6 +376,10 @@ static const struct {
     {"{\"type\":\"number\",\"maximum\":-1e17}", "more than 15 digits", WICK_ERR_UNSUPPORTED},
     {"{\"required\":[\"zz\"],\"propertyNames\":{\"enum\":[\"a\",\"b\"]}}",
      "a name that is required", WICK_ERR_VALUE},
+    {"{\"required\":[\"ab\"],\"propertyNames\":{\"pattern\":\"^.$\"}}", "a name that is required",
+     WICK_ERR_VALUE},
+    {"{\"properties\":{\"a\":{}},\"propertyNames\":{\"pattern\":\"^(?!b)\"}}", "look-around",
+     WICK_ERR_UNSUPPORTED},
     {"{\"allOf\":[{\"prefixItems\":[{\"type\":\"string\"}]},{\"items\":{\"type\":\"integer\"}}]}",
      "beside 'items' of another", WICK_ERR_UNSUPPORTED},
     {"{\"not\":{}}", "accepts nothing", WICK_ERR_VALUE},
@@ -512,7 +527,8 @@ static void test_memory_runs_out(void **state) {
     static const char schema[] = "{\"type\":\"object\",\"properties\":{\"a\":{\"enum\":[\"x\",{"
                                  "\"y\":1.5}]},\"b\":{\"allOf\":"
                                  "[{\"minimum\":1},{\"maximum\":2}]},\"c\":{\"pattern\":\"^[a-z]$"
-                                 "\"},\"d\":{\"$ref\":\"#\"}},"
+                                 "\"},\"d\":{\"$ref\":\"#\"},\"e\":{\"required\":[\"a\"],"
+                                 "\"propertyNames\":{\"pattern\":\"a\"}}},"
                                  "\"additionalProperties\":true}";
     for (uint64_t n = 0;; n++) {
         checked_heap checked;
