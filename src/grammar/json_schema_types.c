@@ -60,8 +60,8 @@ static const char zod_email[] = "^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Z
 
 /* A pattern goes before a format; a format that cannot be held to a length, after it. */
 wick_status wk_schema_string(wk_schema *s, const wk_json *schema, wk_expr **out) {
-    const wk_json *pattern = wk_json_get(schema, "pattern"), *const format =
-                                                                 wk_json_get(schema, "format");
+    const wk_json *const pattern = wk_json_get(schema, "pattern"), *const format = wk_json_get(
+                                                                       schema, "format");
     uint32_t least = 0, most = WK_REPEAT_FOREVER;
     const char *known = NULL;
     wk_expr *content = NULL;
@@ -73,12 +73,11 @@ wick_status wk_schema_string(wk_schema *s, const wk_json *schema, wk_expr **out)
     WK_TRY(wk_schema_count(s, schema, "maxLength", &most));
     if (least > most)
         return wk_schema_fail(s, WICK_ERR_VALUE, "maxLength", "is less than 'minLength'");
-    if (format && pattern && wk_str_is(format->string, "email") &&
-        wk_str_is(pattern->string, zod_email))
-        pattern = NULL;
-    if (format && !pattern) known = pattern_of_format(format->string);
+    const bool is_narrower = format && pattern && wk_str_is(format->string, "email") &&
+                             wk_str_is(pattern->string, zod_email);
+    if (is_narrower || (format && !pattern)) known = pattern_of_format(format->string);
     if (pattern || known) {
-        WK_TRY(wk_json_pattern(s->rules, pattern ? pattern->string : wk_str_of(known), &content,
+        WK_TRY(wk_json_pattern(s->rules, known ? wk_str_of(known) : pattern->string, &content,
                                s->err));
         if (content && !wk_json_limit(content, least, most)) content = NULL;
         if (!content && pattern && !s->rules->failed)

@@ -22,6 +22,11 @@ typedef struct schema_case {
     const char *has[8], *has_not[10]; /* NULL at the end */
 } schema_case;
 
+/* As Zod 4 writes it. */
+#define ZOD_EMAIL                                                                                  \
+    "\"^(?!\\\\.)(?!.*\\\\.\\\\.)([A-Za-z0-9_'+\\\\-\\\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9]"           \
+    "[A-Za-z0-9\\\\-]*\\\\.)+[A-Za-z]{2,}$\""
+
 static const schema_case cases[] = {
     {"{}",
      {"{}", "[]", "[1, {\"a\":null}]", "\"x\\n\\u00e9\"", "-1.5e+7", "true", "{ \"a\":\"b\" }"},
@@ -231,9 +236,7 @@ static const schema_case cases[] = {
     {"{\"type\":\"number\",\"minimum\":-3.4028234663852886e38,\"maximum\":1.797e308}",
      {"0.5", "-999999999999999", "999999999999999"},
      {"1e39"}},
-    {"{\"type\":\"string\",\"format\":\"email\",\"pattern\":\"^(?!\\\\.)(?!.*\\\\.\\\\.)([A-Za-z0-"
-     "9_'"
-     "+\\\\-\\\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\\\-]*\\\\.)+[A-Za-z]{2,}$\"}",
+    {"{\"type\":\"string\",\"format\":\"email\",\"pattern\":" ZOD_EMAIL "}",
      {"\"a.b@example.org\""},
      {"\".a@example.org\"", "\"a..b@example.org\""}},
     {"{\"anyOf\":[{\"not\":{}},{\"const\":1}]}", {"1"}, {"2"}},
@@ -383,6 +386,8 @@ static const struct {
     {"{\"allOf\":[{\"prefixItems\":[{\"type\":\"string\"}]},{\"items\":{\"type\":\"integer\"}}]}",
      "beside 'items' of another", WICK_ERR_UNSUPPORTED},
     {"{\"not\":{}}", "accepts nothing", WICK_ERR_VALUE},
+    {"{\"format\":\"email\",\"minLength\":500,\"pattern\":" ZOD_EMAIL "}", "cannot be held",
+     WICK_ERR_UNSUPPORTED},
     {"{\"minItems\":3,\"maxItems\":2}", "'minItems' is more", WICK_ERR_VALUE},
     {"{\"items\":false,\"minItems\":1}", "'minItems' is more", WICK_ERR_VALUE},
     {"{\"prefixItems\":1}", "'prefixItems' must be", WICK_ERR_FORMAT},
