@@ -216,7 +216,7 @@ static wick_status step_of(double multiple, uint64_t *step, uint32_t *n_fraction
     return WICK_OK;
 }
 
-/* Beyond what is generated anyway a bound counts as that. */
+/* A bound beyond the farthest number that is generated counts as that number. */
 static wk_number_bound narrow(wk_number_bound bound, bool is_least, double most) {
     const double farthest = is_least ? -most : most;
     const bool is_beyond = is_least ? bound.value < farthest : bound.value > farthest;
@@ -432,9 +432,14 @@ static wick_status multiples_between(wk_rules *rules, wk_number_bound least, wk_
 
 wick_status wk_json_number(wk_rules *rules, wk_number_bound least, wk_number_bound most,
                            double multiple, wk_expr **out, wick_error *err) {
-    least = narrow(least, true, (double)usual_most);
-    most = narrow(most, false, (double)usual_most);
-    if (multiple > 0) return multiples_between(rules, least, most, multiple, out, err);
+    const double farthest = (double)usual_most;
+    if (multiple > 0) { /* with many digits after the point they end before that */
+        least.is_set = least.is_set && least.value >= -farthest;
+        most.is_set = most.is_set && most.value <= farthest;
+        return multiples_between(rules, least, most, multiple, out, err);
+    }
+    least = narrow(least, true, farthest);
+    most = narrow(most, false, farthest);
     const limit zero = {.whole = 0};
     limit low = {.whole = usual_most}, high = {.whole = usual_most};
     if (!least.is_set && !most.is_set) {
