@@ -79,11 +79,28 @@ static bool find_listed(const roles *r, const char *role, uint32_t *id) {
     return false;
 }
 
-static bool find_role(const roles *r, const char *role, uint32_t *id) {
+/* The text of a role; NULL: none is named. */
+static const wk_json *find_text(const roles *r, const char *role) {
     const wk_json *text = role_text(r->tokenizer_config, role);
     if (!wk_hf_is_text(text)) text = role_text(r->special_tokens, role);
-    if (wk_hf_is_text(text)) return find_token(r->vocabulary, text->string, id);
-    return find_listed(r, role, id);
+    return wk_hf_is_text(text) ? text : NULL;
+}
+
+static bool find_role(const roles *r, const char *role, uint32_t *id) {
+    const wk_json *const text = find_text(r, role);
+    return text != NULL ? find_token(r->vocabulary, text->string, id) : find_listed(r, role, id);
+}
+
+/* A role whose token is missing: without the end no answer ends, and SentencePiece puts the
+ * beginning before every text. Byte-level vocabularies often name a beginning that is not used. */
+static wick_status check_missing(const roles *r, const char *role) {
+    const wk_json *const text = find_text(r, role);
+    const bool is_needed = strcmp(role, "eos_token") == 0 ||
+                           (strcmp(role, "bos_token") == 0 && !r->vocabulary->is_byte_level);
+    if (text == NULL || !is_needed || r->vocabulary->has_word_pieces) return WICK_OK;
+    return wk_fail(r->err, WICK_ERR_FORMAT,
+                   "the folder names the %s '%s', which the vocabulary does not have", role,
+                   wk_str_show(text->string).text);
 }
 
 /* Answers may end in several ways: GGUF has keys for two more. */
@@ -144,7 +161,7 @@ static wick_status add_ids(const roles *r) {
         if (is_unknown)
             id = find_unknown(r);
         else if (!find_role(r, at->name, &id))
-            continue;
+            WK_TRY(check_missing(r, at->name));
         if (is_unknown && has_pieces && id >= r->vocabulary->n)
             return wk_fail(r->err, WICK_ERR_FORMAT,
                            "the WordPiece vocabulary has no unknown token: tokenizer.json and"

@@ -220,8 +220,10 @@ def test_refusals():
         ("tokenizer_config.json", lambda c: c.update(chat_template=[{"name": "a.b"}]),
          "has no name"),
         ("tokenizer_config.json", lambda c: c.pop("bos_token"), "names no bos_token"),
-        ("tokenizer_config.json", lambda c: c.update(add_eos_token=True, eos_token="frog"),
+        ("tokenizer_config.json", lambda c: c.update(add_eos_token=True, eos_token=None),
          "names no eos_token"),
+        ("tokenizer_config.json", lambda c: c.update(eos_token={"content": "frog"}),
+         "the eos_token 'frog', which the vocabulary does not have"),
     ]
     for file, edit, words in cases:
         with tempfile.TemporaryDirectory() as top:

@@ -51,6 +51,7 @@ def test_sentencepiece():
     with tempfile.TemporaryDirectory() as top:
         tiny, out = Path(top) / "tiny", Path(top) / "out.gguf"
         take_apart(FIXTURES[0], tiny)
+        change(tiny / "tokenizer_config.json", lambda c: c.update(eos_token="<s>"))
         (tiny / "tokenizer.json").write_text(json.dumps({"added_tokens": [
             {"id": 1, "content": "<s>", "special": True},
             {"id": 4, "content": "<think>", "special": False}]}))
