@@ -60,7 +60,7 @@ static wick_string join(wk_arena *arena, wk_str first, wk_str second) {
 
 static wick_status set_token(vocabulary *v, const wk_json *id, wk_str text, int32_t type) {
     if (!is_id(id) || (uint64_t)id->integer >= v->n)
-        return wk_fail(v->err, WICK_ERR_FORMAT, "tokenizer.json: the token '%s' has no id",
+        return wk_fail(v->err, WICK_ERR_FORMAT, "the vocabulary: the token '%s' has no id",
                        wk_str_show(text).text);
     v->tokens[id->integer] = join(v->arena, text, (wk_str){0});
     v->types[id->integer] = type;
@@ -200,6 +200,23 @@ static wick_status add_word_pieces(vocabulary *v) {
 /* The score of tokens that are not pieces: the lowest of all. */
 static const float NO_SCORE = -10000;
 
+/* What there is beside tokenizer.model; each NULL where the folder has no such file. */
+typedef struct token_files {
+    wk_json *config; /* tokenizer_config.json */
+    wk_json *roles;  /* special_tokens_map.json */
+    wk_json *texts;  /* added_tokens.json */
+} token_files;
+
+static wick_status read_token_files(const wk_checkpoint *checkpoint, const vocabulary *v,
+                                    token_files *out) {
+    WK_TRY(wk_checkpoint_json(checkpoint, v->arena, "tokenizer_config.json", false, &out->config,
+                              v->err));
+    WK_TRY(wk_checkpoint_json(checkpoint, v->arena, "special_tokens_map.json", false, &out->roles,
+                              v->err));
+    return wk_checkpoint_json(checkpoint, v->arena, "added_tokens.json", false, &out->texts,
+                              v->err);
+}
+
 /* {"id": id, "content": text, "special": is_special}, at the end of list. */
 static wick_status list_token(const vocabulary *v, int64_t id, wk_str text, bool is_special,
                               wk_json *list) {
@@ -229,28 +246,46 @@ static int64_t id_of_key(wk_str key) {
     return key.size > 0 ? id : -1;
 }
 
+/* Whether text is one of a list of tokens, or of an object's: each a text, or an object with its
+ * content. */
+static bool names_token(const wk_json *list, wk_str text) {
+    for (const wk_json *item = list != NULL ? list->child : NULL; item != NULL; item = item->next) {
+        const wk_json *const content =
+            item->kind == WK_JSON_OBJECT ? wk_json_get(item, "content") : item;
+        if (wk_hf_is_text(content) && wk_str_equal(content->string, text)) return true;
+    }
+    return false;
+}
+
+/* As transformers has it: what has a role. Users must not write <|...|>, either. */
+static bool is_special(const token_files *files, wk_str text) {
+    static const char *const key = "additional_special_tokens";
+    return names_token(files->config, text) || names_token(files->roles, text) ||
+           names_token(wk_json_get(files->config, key), text) ||
+           names_token(wk_json_get(files->roles, key), text) ||
+           wk_str_matches(wk_str_of("<|*|>"), text);
+}
+
 /* Those of a folder without tokenizer.json: by id in tokenizer_config.json, or by text in
- * added_tokens.json, where names in brackets are special. */
-static wick_status list_added(const vocabulary *v, const wk_json *config, const wk_json *texts,
-                              const wk_json **out) {
-    const wk_json *const decoder = wk_json_get(config, "added_tokens_decoder");
+ * added_tokens.json. */
+static wick_status list_added(const vocabulary *v, const token_files *files, const wk_json **out) {
+    const wk_json *const decoder = wk_json_get(files->config, "added_tokens_decoder");
     wk_json *const list = wk_arena_array(v->arena, 1, sizeof *list);
     if (list == NULL) return fail_memory(v);
     *list = (wk_json){.kind = WK_JSON_ARRAY};
     for (const wk_json *item = decoder != NULL ? decoder->child : NULL; item != NULL;
          item = item->next) {
         const wk_json *const content = wk_json_get(item, "content");
-        bool is_special = false;
+        bool is_control = false;
         if (!wk_hf_is_text(content)) continue;
-        WK_TRY(wk_hf_read_switch(item, "special", false, &is_special, v->err));
-        WK_TRY(list_token(v, id_of_key(item->key), content->string, is_special, list));
+        WK_TRY(wk_hf_read_switch(item, "special", false, &is_control, v->err));
+        WK_TRY(list_token(v, id_of_key(item->key), content->string, is_control, list));
     }
-    const bool has_texts = decoder == NULL && texts != NULL && texts->kind == WK_JSON_OBJECT;
-    for (const wk_json *item = has_texts ? texts->child : NULL; item != NULL; item = item->next) {
-        const bool is_special = wk_str_matches(wk_str_of("<*>"), item->key) ||
-                                wk_str_matches(wk_str_of("[*]"), item->key);
-        if (is_id(item)) WK_TRY(list_token(v, item->integer, item->key, is_special, list));
-    }
+    const bool has_texts = decoder == NULL && files->texts != NULL;
+    for (const wk_json *item = has_texts ? files->texts->child : NULL; item != NULL;
+         item = item->next)
+        if (is_id(item))
+            WK_TRY(list_token(v, item->integer, item->key, is_special(files, item->key), list));
     *out = list;
     return WICK_OK;
 }
@@ -340,13 +375,10 @@ wick_status wk_hf_add_vocabulary(const wk_checkpoint *checkpoint, uint32_t n_voc
         WK_TRY(has_file ? wk_hf_pieces_parse(file, v.arena, &pieces, err)
                         : wk_hf_pieces_from_json(v.root, v.arena, &pieces, err));
         if (has_file) {
-            wk_json *config, *texts;
-            WK_TRY(wk_checkpoint_json(checkpoint, v.arena, "tokenizer_config.json", false, &config,
-                                      err));
-            WK_TRY(wk_hf_pieces_read_prefix(v.root, config, &pieces, err));
-            WK_TRY(
-                wk_checkpoint_json(checkpoint, v.arena, "added_tokens.json", false, &texts, err));
-            WK_TRY(list_added(&v, config, texts, &v.added));
+            token_files files;
+            WK_TRY(read_token_files(checkpoint, &v, &files));
+            WK_TRY(wk_hf_pieces_read_prefix(v.root, files.config, &pieces, err));
+            WK_TRY(list_added(&v, &files, &v.added));
         }
         WK_TRY(add_pieces(&v, &pieces, n_vocab, values));
     } else {

@@ -69,16 +69,18 @@ def test_sentencepiece():
         succeeds("convert", tiny, out, "--force")
         equal(Gguf(out).values["tokenizer.ggml.tokens"][4], "[PAD4]")
         # Added tokens of other files, and such as are pieces: their text and type, not <unk>'s.
-        texts = {"<|x|>": 5, "word": 6, "<s>": 1}
+        texts = {"<|x|>": 5, "word": 6, "<s>": 1, "<think>": 7, "<a>": 8, "[b]": 9}
         decoder = {"0": {"content": "<unk>", "special": True},
                    "3": {"content": "<new>", "special": True},
                    "5": {"content": "<y>", "special": False}}
         (tiny / "added_tokens.json").write_text(json.dumps(texts))
+        (tiny / "special_tokens_map.json").write_text(json.dumps(
+            {"additional_special_tokens": ["[b]", {"content": "<a>"}]}))
         succeeds("convert", tiny, out, "--force")
         values = Gguf(out).values
         equal(values["tokenizer.ggml.tokens"][:7],
               ["<unk>", "<s>", "<0x41>", "\u2581a", "[PAD4]", "<|x|>", "word"])
-        equal(values["tokenizer.ggml.token_type"][:7], [2, 3, 6, 1, 5, 3, 4])
+        equal(values["tokenizer.ggml.token_type"][:10], [2, 3, 6, 1, 5, 3, 4, 4, 3, 3])
         (tiny / "tokenizer_config.json").write_text(json.dumps(
             {"bos_token": "<s>", "eos_token": "<y>", "added_tokens_decoder": decoder}))
         succeeds("convert", tiny, out, "--force")
@@ -87,6 +89,10 @@ def test_sentencepiece():
               ["<unk>", "<s>", "<0x41>", "<new>", "[PAD4]", "<y>"])
         equal(values["tokenizer.ggml.token_type"][:6], [2, 3, 6, 3, 5, 4])
         equal(values["tokenizer.ggml.eos_token_id"], 5)
+        for role in ("bos_token", "eos_token"):
+            change(tiny / "tokenizer_config.json", lambda c, role=role: c.update({role: "frog"}))
+            fails(1, f"the {role} 'frog'", arguments=["convert", tiny, f"{top}/x.gguf"])
+            change(tiny / "tokenizer_config.json", lambda c, role=role: c.update({role: "<s>"}))
         for content, words in ((b"", "no pieces"),
                                (b"".join(pieces)[:-1], "no field"), (b"\xff" * 20, "byte 0")):
             (tiny / "tokenizer.model").write_bytes(content)
