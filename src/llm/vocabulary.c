@@ -106,8 +106,14 @@ static wick_status read_tokens(const reading *from, wk_vocab_desc *desc) {
 static wick_status tokenizer_of(wk_heap *heap, const wk_gguf *gguf, wick_tokenizer **out,
                                 wick_error *err) {
     *out = NULL;
+    /* What follows a file that was completed in the middle. */
+    static const char *const other_ends[] = {"tokenizer.ggml.fim_pad_token_id",
+                                             "tokenizer.ggml.fim_rep_token_id",
+                                             "tokenizer.ggml.fim_sep_token_id"};
     const reading from = {.gguf = gguf, .err = err};
-    wk_vocab_desc desc = {.n_tokens = 0};
+    uint32_t ends[WK_COUNT(other_ends)];
+    wk_vocab_desc desc = {.n_other_ends = WK_COUNT(ends), .other_ends = ends};
+    for (size_t i = 0; i < WK_COUNT(ends); i++) WK_TRY(read_id(&from, other_ends[i], &ends[i]));
     WK_TRY(wk_metadata_general(gguf, "tokenizer.ggml.model", true, &desc.model, err));
     WK_TRY(wk_metadata_general(gguf, "tokenizer.ggml.pre", false, &desc.pre, err));
     WK_TRY(wk_metadata_general(gguf, "general.name", false, &desc.name, err));

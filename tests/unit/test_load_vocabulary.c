@@ -82,7 +82,7 @@ static void test_vocabulary(void **state) {
 
     static const char *const ids[] = {"tokenizer.ggml.bos_token_id", "tokenizer.ggml.eos_token_id",
                                       "tokenizer.ggml.unknown_token_id",
-                                      "tokenizer.ggml.eot_token_id"};
+                                      "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"};
     for (size_t i = 0; i < WK_COUNT(ids); i++) {
         small = small_model_make();
         small_set_u32(&small, ids[i], SMALL_VOCAB);
@@ -120,6 +120,30 @@ static void test_vocabulary(void **state) {
         array->n = SMALL_VOCAB - 1;
         expect(&small, WICK_ERR_FORMAT, numbers[i]);
     }
+}
+
+/* Each key that names an end names one more of them. */
+static void test_ends(void **state) {
+    (void)state;
+    static const char *const keys[] = {
+        "tokenizer.ggml.eos_token_id",     "tokenizer.ggml.eot_token_id",
+        "tokenizer.ggml.eom_token_id",     "tokenizer.ggml.fim_pad_token_id",
+        "tokenizer.ggml.fim_rep_token_id", "tokenizer.ggml.fim_sep_token_id"};
+    enum { ID = SMALL_VOCAB - 1 };
+    for (size_t i = 0; i <= WK_COUNT(keys); i++) { /* without any of them at last */
+        static gguf_bytes file;
+        small_model small = small_model_make();
+        if (i < WK_COUNT(keys)) small_set_u32(&small, keys[i], ID);
+        small_write(&small, true, &file);
+        wick_model *model;
+        wick_error error;
+        assert_int_equal(load(&file, &model, &error), WICK_OK);
+        assert_int_equal(wick_token_ends_generation(model->tokenizer, ID), i < WK_COUNT(keys));
+        wick_model_close(model);
+    }
+    small_model small = small_model_make();
+    small_set_u32(&small, "tokenizer.ggml.fim_sep_token_id", SMALL_VOCAB);
+    expect(&small, WICK_OK, "");
 }
 
 /* An embedding of f16 gives f16 rows, which the forward pass turns into f32. */
@@ -211,9 +235,8 @@ static void test_name_of_model(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vocabulary),
-        cmocka_unit_test(test_half_embedding),
-        cmocka_unit_test(test_name_of_model),
+        cmocka_unit_test(test_vocabulary),        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_half_embedding),    cmocka_unit_test(test_name_of_model),
         cmocka_unit_test(test_tokenizer_of_file),
     };
     return cmocka_run_group_tests(tests, begin, end);

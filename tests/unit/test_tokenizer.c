@@ -193,10 +193,15 @@ static void tokens_that_end(void **state) {
         small_vocab_bpe(&v, "gpt-2");
         const uint32_t id = small_vocab_add(&v, cases[i].name, cases[i].kind, 0);
         const uint32_t given = small_vocab_add(&v, "over", WK_TOKEN_NORMAL, 0);
+        const uint32_t others[] = {WICK_NO_TOKEN, 'x'};
         v.desc.end_of_message = given;
+        v.desc.other_ends = others;
+        v.desc.n_other_ends = WK_COUNT(others);
         wick_tokenizer *const t = make(&heap, &v.desc);
         assert_int_equal(wick_token_ends_generation(t, id), cases[i].ends);
         assert_true(wick_token_ends_generation(t, given));
+        assert_true(wick_token_ends_generation(t, 'x'));
+        assert_false(wick_token_ends_generation(t, 'y'));
         (void)wick_token_bytes(t, id, false, &size);
         assert_int_equal(size == 0, cases[i].is_control);
         wk_tokenizer_free(&heap, t);

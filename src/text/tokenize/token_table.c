@@ -52,6 +52,12 @@ static bool is_control_by_name(wk_str name, int32_t kind) {
            has_ending_name(name);
 }
 
+static bool ends_by_id(const wk_vocab_desc *desc, uint32_t id) {
+    bool is_other = false;
+    for (uint32_t i = 0; i < desc->n_other_ends; i++) is_other |= desc->other_ends[i] == id;
+    return is_other || id == desc->end || id == desc->end_of_turn || id == desc->end_of_message;
+}
+
 static bool ends_by_name(wk_str name, int32_t kind) {
     /* Gemma 4 waits here for what the tool says. */
     if (kind == WK_TOKEN_USER_DEFINED) return wk_str_is(name, "<|tool_response>");
@@ -86,9 +92,7 @@ int wk_byte_token_value(wk_str token) {
 /* The kinds in files without kinds, from the ids and the spelling. */
 static wk_token_kind guess_kind(const wk_vocab_desc *desc, wk_token_spelling spelling,
                                 uint32_t id) {
-    if (id == desc->begin || id == desc->end || id == desc->end_of_turn ||
-        id == desc->end_of_message)
-        return WK_TOKEN_CONTROL;
+    if (id == desc->begin || ends_by_id(desc, id)) return WK_TOKEN_CONTROL;
     if (id == desc->unknown) return WK_TOKEN_UNKNOWN;
     const bool is_byte =
         spelling == WK_SPELLING_SENTENCEPIECE && wk_byte_token_value(desc->tokens[id]) >= 0;
@@ -111,8 +115,7 @@ static wick_status read_kinds(const wk_vocab_desc *desc, wk_token_spelling spell
                            (unsigned)id);
         }
         table->kinds[id] = (uint8_t)kind;
-        table->ends[id] = id == desc->end || id == desc->end_of_turn ||
-                          id == desc->end_of_message || ends_by_name(desc->tokens[id], kind);
+        table->ends[id] = ends_by_id(desc, id) || ends_by_name(desc->tokens[id], kind);
     }
     go_on_after_messages(desc, table);
     return WICK_OK;

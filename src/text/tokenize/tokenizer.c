@@ -187,6 +187,7 @@ wick_status wk_tokenizer_make(wk_heap *heap, const wk_vocab_desc *desc, wick_tok
         wk_tokenizer_free(heap, t);
         return status;
     }
+    t->desc.other_ends = NULL; /* the caller's; the table has them */
     *out = t;
     return WICK_OK;
 }

@@ -41,6 +41,8 @@ typedef struct wk_vocab_desc {
     const wk_str *merges; /* [n_merges] "left right", best first */
     /* Ids, or WICK_NO_TOKEN where the metadata has none. */
     uint32_t begin, end, unknown, end_of_turn, end_of_message;
+    uint32_t n_other_ends;
+    const uint32_t *other_ends;   /* [n_other_ends] ids, or WICK_NO_TOKEN, that end a text, too */
     uint32_t classify, separator; /* BERT's begin and end */
     /* unset: the model kind's default */
     wk_tristate add_begin, add_end, add_separator, add_space_prefix, removes_extra_spaces;
