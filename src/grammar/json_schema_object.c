@@ -150,6 +150,9 @@ static wick_status read_names(wk_schema *s, const wk_json *schema, object_parts 
     *type =
         (wk_json){.kind = WK_JSON_STRING, .key = wk_str_of("type"), .string = wk_str_of("string")};
     wk_json_append(rest, type);
+    if (o->pattern.text && wk_schema_is_false(wk_json_get(schema, "additionalProperties")))
+        return wk_schema_fail(s, WICK_ERR_UNSUPPORTED, "propertyNames",
+                              "beside 'patternProperties' without other names is not supported");
     o->names = rest;
     if (o->n > 0 || is_false) o->has_others = false;
     return o->n > 0 ? keep_named(s, is_false ? names : rest, o) : WICK_OK;

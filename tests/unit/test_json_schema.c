@@ -389,6 +389,9 @@ static const struct {
     {"{\"allOf\":[{\"prefixItems\":[{\"type\":\"string\"}]},{\"items\":{\"type\":\"integer\"}}]}",
      "beside 'items' of another", WICK_ERR_UNSUPPORTED},
     {"{\"not\":{}}", "accepts nothing", WICK_ERR_VALUE},
+    {"{\"patternProperties\":{\"^a\":{}},\"additionalProperties\":false,\"propertyNames\":{"
+     "\"maxLength\":3}}",
+     "'propertyNames' beside 'patternProperties'", WICK_ERR_UNSUPPORTED},
     {"{\"format\":\"email\",\"minLength\":500,\"pattern\":" ZOD_EMAIL "}", "cannot be held",
      WICK_ERR_UNSUPPORTED},
     {"{\"minItems\":3,\"maxItems\":2}", "'minItems' is more", WICK_ERR_VALUE},
