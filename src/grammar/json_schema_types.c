@@ -168,10 +168,9 @@ static wick_status read_array(const wk_schema *s, const wk_json *schema, array_p
     a->most = WK_REPEAT_FOREVER;
     WK_TRY(wk_schema_count(s, schema, "minItems", &a->least));
     WK_TRY(wk_schema_count(s, schema, "maxItems", &a->most));
-    const bool is_none = a->items && a->items->kind == WK_JSON_BOOL && !a->items->boolean;
     /* More than what is described comes only where it is asked for. */
-    a->has_more =
-        a->most > a->n_prefix && !is_none && (!prefix || a->items || a->least > a->n_prefix);
+    a->has_more = a->most > a->n_prefix && !wk_schema_is_false(a->items) &&
+                  (!prefix || a->items || a->least > a->n_prefix);
     if (!a->has_more && a->most > a->n_prefix) a->most = a->n_prefix;
     if (a->least > a->most)
         return wk_schema_fail(s, WICK_ERR_VALUE, "minItems", "is more than there can be");

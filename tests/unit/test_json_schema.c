@@ -243,6 +243,7 @@ static const schema_case cases[] = {
      {"\"a.b@example.org\""},
      {"\".a@example.org\"", "\"a..b@example.org\""}},
     {"{\"anyOf\":[{\"not\":{}},{\"const\":1}]}", {"1"}, {"2"}},
+    {"{\"prefixItems\":[{\"const\":1}],\"items\":{\"not\":{}}}", {"[]", "[1]"}, {"[1,1]"}},
     {"{\"properties\":{\"a\":{\"not\":{}},\"b\":{\"const\":1}}}",
      {"{}", "{\"b\":1}"},
      {"{\"a\":1}"}},
