@@ -284,8 +284,8 @@ static wick_status list_added(const vocabulary *v, const token_files *files, con
     const bool has_texts = decoder == NULL && files->texts != NULL;
     for (const wk_json *item = has_texts ? files->texts->child : NULL; item != NULL;
          item = item->next)
-        if (is_id(item))
-            WK_TRY(list_token(v, item->integer, item->key, is_special(files, item->key), list));
+        WK_TRY(list_token(v, is_id(item) ? item->integer : -1, item->key,
+                          is_special(files, item->key), list));
     *out = list;
     return WICK_OK;
 }

@@ -73,6 +73,8 @@ def test_sentencepiece():
         decoder = {"0": {"content": "<unk>", "special": True},
                    "3": {"content": "<new>", "special": True},
                    "5": {"content": "<y>", "special": False}}
+        (tiny / "added_tokens.json").write_text('{"<a>": "5"}')
+        fails(1, "the token '<a>' has no id", arguments=["convert", tiny, f"{top}/x.gguf"])
         (tiny / "added_tokens.json").write_text(json.dumps(texts))
         (tiny / "special_tokens_map.json").write_text(json.dumps(
             {"additional_special_tokens": ["[b]", {"content": "<a>"}]}))
