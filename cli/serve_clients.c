@@ -23,6 +23,7 @@ struct client {
     cli_served_model *model;
     wick_exchange *exchange; /* NULL: the model is being loaded */
     bool has_begun;
+    bool is_reading; /* asks about the model, which is not used by that */
 };
 
 typedef struct service {
@@ -35,7 +36,7 @@ static void end_client(client *c) {
     wick_exchange_close(c->exchange);
     cli_call_end(c->call);
     c->model->n_clients--;
-    c->model->used = time(NULL);
+    if (!c->is_reading) c->model->used = time(NULL);
     free(c);
 }
 
@@ -165,7 +166,7 @@ static bool is_unload(const wick_json *root) {
 }
 
 /* The one that the body names ("name": as clients of ollama used to). NULL: the call has its
- * answer, which says why. */
+ * answer, which says why. unloads: NULL where the model is not used. */
 static cli_served_model *find_in_body(const service *s, cli_call *call, bool *unloads) {
     wick_json_document *body = NULL;
     wick_error error = {0};
@@ -184,7 +185,7 @@ static cli_served_model *find_in_body(const service *s, cli_call *call, bool *un
         refuse(call, 400, "which model? \"model\" names it");
     else if (found == NULL)
         refuse(call, 404, "there is no model of this name");
-    else
+    else if (unloads != NULL || wick_json_get(root, "keep_alive") != NULL)
         found->idle_seconds = read_keep(s, root);
     if (unloads != NULL) *unloads = is_unload(root);
     wick_json_free(body);
@@ -205,8 +206,9 @@ static bool has_unloaded(const service *s, cli_call *call, cli_served_model *mod
 /* POST /models/load and unload, as llama-server's router has them. */
 static bool answer_loading(const service *s, cli_call *call) {
     const bool loads = is_post_of(call, "/models/load");
+    bool ignored;
     if (!loads && !is_post_of(call, "/models/unload")) return false;
-    cli_served_model *const model = find_in_body(s, call, NULL);
+    cli_served_model *const model = find_in_body(s, call, &ignored);
     if (model == NULL) return true;
     if (loads) {
         cli_models_want(s->models, model);
@@ -229,13 +231,18 @@ static bool is_about_loaded(const cli_call *call) {
     return is_get_of(call, "/props") || is_get_of(call, "/slots") || is_get_of(call, "/metrics");
 }
 
+static const char models_path[] = "/v1/models/";
+
+static bool is_about_one(const cli_call *call) {
+    const char *const path = cli_call_path(call);
+    return is_get_of(call, path) && strncmp(path, models_path, sizeof models_path - 1) == 0;
+}
+
 /* What is said of one: by itself once it is loaded, and it is not loaded for that. */
 static bool answer_about(const service *s, cli_call *call, cli_served_model **model) {
-    static const char models[] = "/v1/models/";
-    const char *const path = cli_call_path(call);
     const bool is_ollamas = is_post_of(call, "/api/show");
-    const bool is_openais = is_get_of(call, path) && strncmp(path, models, sizeof models - 1) == 0;
-    const char *const name = path + sizeof models - 1;
+    const bool is_openais = is_about_one(call);
+    const char *const name = cli_call_path(call) + sizeof models_path - 1;
     size_t size = 0;
     if (!is_ollamas && !is_openais) return false;
     *model = is_ollamas ? find_in_body(s, call, NULL)
@@ -301,7 +308,10 @@ static void take_call(service *s, cli_call *call) {
         cli_call_end(call);
         return;
     }
-    *made = (client){.call = call, .model = model};
+    *made = (client){.call = call,
+                     .model = model,
+                     .is_reading = is_about_loaded(call) || is_about_one(call) ||
+                                   is_post_of(call, "/api/show")};
     model->n_clients++;
     client **end = &s->clients; /* in the order in which they came */
     while (*end != NULL) end = &(*end)->next;

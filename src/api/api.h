@@ -99,6 +99,7 @@ struct wk_api_choice {
     wk_slot *slot; /* while there is a session */
     const wk_ids *prompt;
     uint32_t index;
+    uint32_t place;        /* the number of its slot, also at its end */
     wick_session *session; /* NULL: not begun, or over; it is one of n_running */
     wick_answer *answer;   /* of a chat */
     bool is_over, has_text, has_newline, has_progress;

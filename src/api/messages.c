@@ -6,11 +6,20 @@
 
 /* ---- The request ---- */
 
+/* Of a tool that only Anthropic's server has: it is left out. */
+static bool is_foreign(const wk_json *block) {
+    const wk_json *const type = wk_json_get(block, "type");
+    return wk_json_is(type, "server_tool_use") || wk_json_is(type, "mcp_tool_use") ||
+           wk_json_is(type, "container_upload") ||
+           (type && type->kind == WK_JSON_STRING &&
+            wk_str_matches(wk_str_of("*_tool_result"), type->string));
+}
+
 /* Blocks that have a place of their own; any other one is content, of text or refused later. */
 static bool is_apart(const wk_json *block) {
     static const char *const types[] = {"tool_use", "tool_result", "thinking", "redacted_thinking"};
     const wk_json *const type = wk_json_get(block, "type");
-    bool is_found = false;
+    bool is_found = is_foreign(block);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         is_found = is_found || wk_json_is(type, types[i]);
     return is_found;
@@ -95,7 +104,8 @@ static void write_message(wk_strbuf *to, const wk_json *message) {
     const wk_json *block = next_of(blocks, "tool_result");
     for (; block; block = next_of(block->next, "tool_result")) write_result(to, block);
     const wk_json *own = blocks;
-    while (own && wk_json_is(wk_json_get(own, "type"), "tool_result")) own = own->next;
+    while (own && (is_foreign(own) || wk_json_is(wk_json_get(own, "type"), "tool_result")))
+        own = own->next;
     if (blocks && !own) return;
     wk_write_open(to, '{');
     wk_write_key(to, "role");

@@ -141,10 +141,6 @@ void wk_write_settings(wk_strbuf *to, const wick_api *api, const wick_session_de
     wk_write_close(to, '}');
 }
 
-static uint32_t slot_of(const wk_api_choice *choice) {
-    return choice->slot ? (uint32_t)(choice->slot - choice->exchange->api->slots) : 0;
-}
-
 static void open_text(wick_exchange *x, wk_api_choice *choice, wk_str text) {
     wk_write_open(&x->part, '{');
     wk_write_put_whole(&x->part, "index", choice->index);
@@ -167,7 +163,7 @@ void wk_write_native(wk_api_choice *choice, wk_str text) {
     wick_exchange *const x = choice->exchange;
     wk_strbuf *const to = &x->part;
     open_text(x, choice, text);
-    wk_write_put_whole(to, "id_slot", slot_of(choice));
+    wk_write_put_whole(to, "id_slot", choice->place);
     wk_write_raw(to, "\"stop\":true,\"has_new_line\":");
     wk_strbuf_text(to, choice->has_newline ? "true" : "false");
     wk_write_put(to, "model", x->api->name);
@@ -253,7 +249,7 @@ static void open_event(wk_api_choice *choice, wk_str text) {
     wk_strbuf *const to = &x->part;
     open_text(x, choice, text);
     wk_write_raw(to, "\"stop\":false");
-    wk_write_put_whole(to, "id_slot", slot_of(choice));
+    wk_write_put_whole(to, "id_slot", choice->place);
     wk_write_put_whole(to, "tokens_evaluated", choice->prompt->n);
     if (!x->shows_timings) return;
     wk_write_put_whole(to, "tokens_predicted", choice->stats.n_generated);

@@ -45,7 +45,9 @@ static void write_item(wk_strbuf *to, const wk_json *item) {
         wk_write_put_value(to, "tool_call_id", wk_json_get(item, "call_id"));
         wk_write_put_value(to, "content", wk_json_get(item, "output"));
         wk_write_close(to, '}');
-    } else if (!type || type->kind != WK_JSON_STRING || !strstr(type->string.text, "_call")) {
+    } else if (!type || type->kind != WK_JSON_STRING ||
+               !(wk_str_matches(wk_str_of("*_call*"), type->string) ||
+                 wk_str_matches(wk_str_of("mcp_*"), type->string))) {
         wk_write_value(to, item);
     }
 }

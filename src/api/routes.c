@@ -81,10 +81,11 @@ static const route *find_route(const wick_request *request, int *status) {
 
 /* Of the API at this path, also where there is no answer. */
 static const wk_style *style_at(const char *path) {
-    static const char ollamas[] = "/api/";
+    static const char ollamas[] = "/api/", anthropics[] = "/v1/messages/";
     int ignored;
     const route *const found = find_route(&(wick_request){.method = "", .path = path}, &ignored);
     if (found) return found->style;
+    if (strncmp(path, anthropics, sizeof anthropics - 1) == 0) return &wk_messages_style;
     return strncmp(path, ollamas, sizeof ollamas - 1) == 0 ? &wk_ollama_style : NULL;
 }
 

@@ -41,6 +41,7 @@ wick_status wk_slot_take(wk_api_choice *choice, const wick_session_desc *desc, w
     const wick_exchange *const x = choice->exchange;
     choice->slot = find_slot(x);
     choice->slot->choice = choice;
+    choice->place = (uint32_t)(choice->slot - x->api->slots);
     x->api->n_running++;
     const bool may_go_on = x->n_loras == 0 && desc->logits == WICK_LOGITS_NONE && !desc->no_reuse;
     if (may_go_on && continue_kept(choice, desc)) return WICK_OK;

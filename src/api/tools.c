@@ -15,7 +15,8 @@ void wk_write_functions(wk_strbuf *to, const wk_json *tools, const char *own, co
     wk_write_open(to, '[');
     for (const wk_json *tool = tools->child; tool; tool = tool->next) {
         const wk_json *const type = wk_json_get(tool, "type");
-        if (type && !wk_json_is(type, own)) continue; /* such as a search on the API's own server */
+        /* Such as a search on the API's own server. */
+        if (type && type->kind == WK_JSON_STRING && !wk_json_is(type, own)) continue;
         wk_write_raw(to, "{\"type\":\"function\",\"function\":{");
         wk_write_put_value(to, "name", wk_json_get(tool, "name"));
         wk_write_put_value(to, "description", wk_json_get(tool, "description"));

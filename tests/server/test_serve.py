@@ -134,6 +134,7 @@ def test_health_and_models():
         equal(server.get("/v1/models/tales")["object"], "model")
         server.refuses(404, "no model", path="/v1/models/other")
         server.refuses(404, "nothing at this path", path="/v1/none")
+        equal(server.ask("/v1/messages/batches", {})[2]["type"], "error")  # as Anthropic has it
         server.refuses(405, "method", path="/v1/models", method="DELETE")
         for path, methods in (("/v1/models", "GET, HEAD, OPTIONS"), (CHAT, "OPTIONS, POST"),
                               ("/lora-adapters", "GET, HEAD, OPTIONS, POST")):
@@ -668,6 +669,27 @@ def test_models_on_demand():
                 server.refuses(400, "JSON", path=path, body="{")
 
 
+def test_models_are_not_kept_by_questions():
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("one", "two"):
+            os.symlink(MODEL, os.path.join(folder, name + ".gguf"))
+        with Server("--models", folder, "--idle", 1, "--metrics", model=None) as server:
+            def state(name):
+                return {m["id"]: m["status"]["value"]
+                        for m in server.get("/v1/models")["data"]}[name]
+            server.get(CHAT, {**USER, "model": "one", "keep_alive": -1})
+            server.get(CHAT, {**USER, "model": "two"})
+
+            def is_gone():
+                server.ask("/metrics?model=two")
+                server.ask("/v1/models/two")
+                server.ask("/api/show", {"model": "two"})
+                return state("two") == "unloaded"
+            server.get("/api/show", {"model": "one"})
+            wait_until(is_gone)
+            equal(state("one"), "loaded")  # that question does not take back what was said
+
+
 def test_models_that_are_not_loaded():
     """What is said of a model does not load it, and is the same once it is loaded."""
     with tempfile.TemporaryDirectory() as folder:
@@ -778,6 +800,7 @@ def test_slots_are_saved():
     with tempfile.TemporaryDirectory() as folder, Server("--slot-save-path", folder) as server:
         body = {"prompt": GREEDY["prompt"], "temperature": 0, "n_predict": 8, "id_slot": 1}
         first = server.get("/completion", body)
+        equal(first["id_slot"], 1)
         saved = server.get("/slots/1?action=save", {"filename": "one.bin"})
         assert saved["n_saved"] > 8, saved
         equal(os.listdir(folder), ["one.bin"])

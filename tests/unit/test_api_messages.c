@@ -20,6 +20,7 @@ static void test_other_tools(void **state) {
             "{\"type\":\"custom\",\"name\":\"g\"}],\"input\":["
             "{\"type\":\"message\",\"role\":\"user\",\"content\":\"Hi\"},"
             "{\"type\":\"web_search_call\",\"id\":\"ws_1\",\"status\":\"completed\"},"
+            "{\"type\":\"mcp_list_tools\",\"id\":\"m\",\"server_label\":\"s\",\"tools\":[]},"
             "{\"type\":\"custom_tool_call\",\"call_id\":\"1\",\"name\":\"g\",\"input\":\"a b\"},"
             "{\"type\":\"custom_tool_call_output\",\"call_id\":\"1\",\"output\":\"5\"}]}",
             "<f>[user: Hi][assistant: g{\"input\": \"a b\"}][tool: 5]");
@@ -27,6 +28,16 @@ static void test_other_tools(void **state) {
             "{" CHAT ",\"max_tokens\":5,\"tools\":[{\"type\":\"web_search_20250305\",\"name\":"
             "\"web_search\"},{\"name\":\"f\"},{\"type\":\"custom\",\"name\":\"g\"}]}",
             "<f><g>[user: Hi]");
+#define USED "{\"type\":\"server_tool_use\",\"id\":\"s\",\"name\":\"web_search\",\"input\":{}}"
+#define FOUND "{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"s\",\"content\":[]}"
+    renders(desc, "/v1/messages",
+            "{\"max_tokens\":5,\"tools\":[{\"type\":null,\"name\":\"f\"}],\"messages\":["
+            "{\"role\":\"user\",\"content\":\"Hi\"},"
+            "{\"role\":\"assistant\",\"content\":[" USED "," FOUND
+            ",{\"type\":\"text\",\"text\":\"a\"}]},"
+            "{\"role\":\"assistant\",\"content\":[" USED "," FOUND "]},"
+            "{\"role\":\"user\",\"content\":\"b\"}]}",
+            "<f>[user: Hi][assistant: a][user: b]");
 }
 
 /* What the assistant said in a row, in items of a response. */
