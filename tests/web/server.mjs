@@ -7,6 +7,8 @@
 //     limit=4096         no answer to a Range is longer
 //     etag=no|weak, modified=no   what does not say which file it is
 //     hidden=1           another origin sees neither ETag nor Content-Range
+//     hidden=range       it sees no Content-Range
+//     wide=N             answers to requests with an end have N bytes more
 //     chunked=1          no Content-Length
 //     pause=5            milliseconds between two pieces of 8 KiB
 //     stalls=5000,9000   nothing comes any more after these bytes, in one answer each
@@ -68,7 +70,7 @@ function select(query, request, size) {
   if (range === null || query.get("ranges") === "no") return { status: 200, begin: 0, end: size };
   const begin = Number(range[1]);
   if (begin >= size) return { status: 416, begin: 0, end: 0 };
-  const end = range[2] === "" ? size : Math.min(Number(range[2]) + 1, size);
+  const end = range[2] === "" ? size : Math.min(Number(range[2]) + 1 + (number(query, "wide") ?? 0), size);
   const limit = number(query, "limit") ?? Infinity;
   return { status: 206, begin, end: Math.min(end, begin + limit) };
 }
@@ -109,8 +111,8 @@ async function answer(request, response, visitors) {
   const visitor = visitors.get(id) ?? new Visitor();
   visitors.set(id, visitor);
   response.setHeader("Access-Control-Allow-Origin", "*");
-  if (!query.has("hidden"))
-    response.setHeader("Access-Control-Expose-Headers", "ETag, Content-Range");
+  const shown = { "1": "", range: "ETag" }[query.get("hidden")] ?? "ETag, Content-Range";
+  response.setHeader("Access-Control-Expose-Headers", shown);
   if (url.pathname === "/log") return void response.end(JSON.stringify(visitor.requests));
   if (url.pathname === "/go") {
     visitor.release();

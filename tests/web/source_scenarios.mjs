@@ -56,6 +56,7 @@ const WHOLE = [
   ["several connections, cut at 20 random places", () => `cuts=${random(20, SIZE - 2)}`, SHARED],
   ["several connections, of which one falls silent", "stalls=200000", SHARED],
   ["several connections, answers of 3,000 bytes at most", "limit=3000", SHARED],
+  ["several connections where Content-Range is hidden", "hidden=range&pause=1", SHARED],
 ];
 
 const queryOf = (query) => (typeof query === "function" ? query() : query);
@@ -384,6 +385,9 @@ const others = [
       check(await count("", { connections: 1 }) === 1, "several connections, not one");
       check(await count("", { segmentSize: SIZE / 8 }) === 1, "several for a small file");
       check(await count("hidden=1") === 1, "several, and nobody knows of which file");
+      const wide = await sharing(env, "wide=1000", 2,
+        (address) => failure(env, "IO", () => load(env, address, shared)));
+      check(wide.result.message.includes("sent bytes up to"), wide.result.message);
       for (const query of ["change=3", "change=8"]) {
         const { url, result: error } = await sharing(env, query, 2,
           (address) => failure(env, "IO", () => load(env, address, shared)));

@@ -238,7 +238,7 @@ export class HttpFile {
       const begin = at - overlap.length;
       const range = `${begin}-${end === undefined ? "" : end - 1}`;
       const response = await timed(own, this.#options, this.#request("GET", range, own.signal));
-      const answer = this.#check(response, begin);
+      const answer = this.#check(response, begin, end);
       if (end !== undefined && (answer.begin !== begin || !isCertain(this.identity)))
         throw new FileChangedError(this.url); // or the server no longer says what it sends
       if (response.body === null) throw new ConnectionError("the answer has no body");
@@ -264,15 +264,17 @@ export class HttpFile {
     return get(this.url, { method, headers, signal, cache: "no-store" });
   }
 
-  #check(response: Response, begin: number): Answer {
+  #check(response: Response, begin: number, end: number | undefined): Answer {
     const { status } = response;
     if (status === 416) throw begin > 0 ? new FileChangedError(this.url) : this.#empty();
     if (status !== 200 && status !== 206) throw this.#refusal(response);
-    const answer = readAnswer(response, begin);
+    const answer = readAnswer(response, begin, end);
     this.acceptsRanges = status === 206;
     if (status === 206 && answer.begin !== begin)
       throw new WickError("IO", `${this.url}: the server sent bytes from ${answer.begin} on, not `
         + `from ${begin}`);
+    if (end !== undefined && answer.end !== undefined && answer.end > end)
+      throw new WickError("IO", `${this.url}: the server sent bytes up to ${answer.end}, not ${end}`);
     this.#compare(answer.identity);
     return answer;
   }
@@ -389,7 +391,8 @@ class Segment {
   }
 }
 
-function readAnswer(response: Response, begin: number): Answer {
+/** until: what was asked for; undefined: all there is. */
+function readAnswer(response: Response, begin: number, until?: number): Answer {
   const text = (name: string): string | undefined => response.headers.get(name) ?? undefined;
   const identity: Identity = {};
   const etag = text("ETag"), modified = text("Last-Modified");
@@ -403,7 +406,7 @@ function readAnswer(response: Response, begin: number): Answer {
   }
   const first = response.status === 206 ? begin : 0;
   const end = length === undefined ? undefined : first + Number(length);
-  if (end !== undefined) identity.size = end;
+  if (end !== undefined && until === undefined) identity.size = end;
   return { begin: first, end, identity };
 }
 

@@ -66,7 +66,7 @@ async function listFiles(repository: string, options: HubOptions): Promise<strin
     own.abort();
   }
   const { status } = response;
-  throw status >= 500 ? new WickError("IO", `${address}: the server answered ${status}`)
+  throw status >= 500 || status === 429 || status === 408 ? new WickError("IO", `${address}: the server answered ${status}`)
     : new WickError("NOT_FOUND", `${address}: the server answered ${status}: there is no such `
       + "repository, or it wants a token: headers: { Authorization: \"Bearer hf_...\" }");
 }
