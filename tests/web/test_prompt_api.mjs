@@ -1,6 +1,7 @@
 // The shape of Chrome's Prompt API over a model of the package.
 import assert from "node:assert/strict";
 import test from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { promptApi } from "../../web/dist/prompt-api.js";
 import { Wick } from "../../web/dist/wick.js";
 import { withTemplate } from "./fixtures.mjs";
@@ -126,15 +127,21 @@ test("a stream that nobody reads holds up no other prompt", async () => {
   session.destroy();
 });
 
-/** A session that says these spans, one answer after the other. */
-function fakeModel(answers, seen) {
+/** A session that says these spans one by one, one answer after the other. */
+function fakeModel(answers, seen = []) {
   const session = {
     stats: async () => ({ contextLength: 100 }),
     close: async () => undefined,
-    chat: (messages, { tools }) => {
+    chat: (messages, { tools, signal }) => {
       seen.push({ messages, tools });
-      const spans = answers.shift();
-      return { leftOut: 0, async *[Symbol.asyncIterator]() { yield { spans }; } };
+      const answer = answers.shift();
+      return { leftOut: 0, async *[Symbol.asyncIterator]() {
+        for (const span of answer) {
+          await setImmediate();
+          signal.throwIfAborted();
+          yield { spans: [span] };
+        }
+      } };
     },
   };
   return { session: async () => session, chatTokens: async (messages) => messages };
@@ -159,4 +166,64 @@ test("tools are run, and the model goes on with their results", async () => {
   assert.deepEqual(seen[2].messages.flatMap(({ tool_call_id: id }) => id ?? []), ids);
   assert.deepEqual(asked.tool_calls[0].function, { name: "weather", arguments: { city: "Rome" } });
   assert.deepEqual([result.role, result.content], ["tool", '{"sky":"clear"}']);
+});
+
+test("a load is given up when the last one who waits for it gives up", async () => {
+  const loads = [];
+  const Lazy = promptApi(({ signal }) => new Promise((resolve, reject) => {
+    loads.push({ signal, resolve });
+    signal.addEventListener("abort", () => reject(signal.reason));
+  }), OPTIONS);
+  const first = new AbortController(), second = new AbortController();
+  const made = [first, second].map(({ signal }) => Lazy.create({ signal }));
+  first.abort(new Error("the first one gives up"));
+  await assert.rejects(made[0], /the first one gives up/);
+  assert.equal(loads[0].signal.aborted, false);
+  second.abort(new Error("the second one gives up"));
+  await assert.rejects(made[1], /the second one gives up/);
+  assert.deepEqual([loads.length, loads[0].signal.aborted], [1, true]);
+  assert.equal(await Lazy.availability(), "downloadable");
+  const again = Lazy.create();
+  loads[1].resolve(model);
+  (await again).destroy();
+  assert.equal(await Lazy.availability(), "available");
+});
+
+const NEVER = new Promise(() => undefined);
+const CALL = { kind: "call", text: "", calls: [{ name: "wait", arguments: {} }] };
+
+test("a tool that never ends does not hold up who gives up, and those who wait may give up", async () => {
+  const fake = fakeModel([[CALL], [{ kind: "content", text: "b" }], [CALL]]);
+  const waiting = { resolve: () => undefined };
+  const session = await promptApi(fake).create({ tools: [{ name: "wait", description: "",
+    inputSchema: { type: "object" }, execute: () => (waiting.resolve(), NEVER) }] });
+  const isRunning = () => new Promise((resolve) => (waiting.resolve = resolve));
+  const first = new AbortController(), second = new AbortController();
+  let running = isRunning();
+  const slow = session.prompt("a", { signal: first.signal });
+  const behind = session.prompt("b", { signal: second.signal }), last = session.prompt("c");
+  await running;
+  second.abort(new Error("no patience"));
+  await assert.rejects(behind, /no patience/);
+  first.abort(new Error("too slow"));
+  await assert.rejects(slow, /too slow/);
+  assert.equal(await last, "b");
+  running = isRunning();
+  const lost = session.prompt("d");
+  await running;
+  session.destroy();
+  await assert.rejects(lost, { name: "AbortError" });
+});
+
+test("a stream that is cancelled stops a model that thinks", async () => {
+  let nThought = 0;
+  const thought = (function* () {
+    for (; nThought < 100; nThought++) yield { kind: "reasoning", text: "hm" };
+  })();
+  const session = await promptApi(fakeModel([thought, [{ kind: "content", text: "b" }]])).create();
+  const reader = session.promptStreaming("a").getReader();
+  while (nThought < 4) await setImmediate();
+  await reader.cancel();
+  assert.equal(await session.prompt("b"), "b");
+  assert.ok(nThought < 20, `${nThought} thoughts`);
 });

@@ -10,6 +10,7 @@
  *
  * Of what Chrome has, there are no images and sound, and no regular expressions as constraints.
  */
+import { abortable, linkedController } from "./byte_source.js";
 import type { AnswerSpan, ChatMessage, Model, Progress, Session, SessionOptions } from "./wick.js";
 
 export type Availability = "unavailable" | "downloadable" | "downloading" | "available";
@@ -159,7 +160,8 @@ export class LanguageModelSession extends EventTarget {
   }
 
   promptStreaming(input: PromptInput, options: PromptOptions = {}): ReadableStream<string> {
-    const pieces = this.#run(input, options);
+    const own = linkedController(options.signal);
+    const pieces = this.#run(input, { ...options, signal: own.signal });
     return new ReadableStream<string>({
       // Whether somebody reads or not: the calls after this one wait for its end.
       start(controller) {
@@ -167,11 +169,10 @@ export class LanguageModelSession extends EventTarget {
           for await (const piece of pieces) controller.enqueue(piece);
           controller.close();
         };
-        send().catch((reason) => controller.error(reason));
+        send().catch((reason) => controller.error(reason)).finally(() => own.abort());
       },
-      // The piece that comes next ends it.
       cancel() {
-        void pieces.return();
+        own.abort();
       },
     });
   }
@@ -240,11 +241,11 @@ export class LanguageModelSession extends EventTarget {
     const abort = () => controller.abort(outers.find(({ aborted }) => aborted)!.reason);
     for (const outer of outers) outer.addEventListener("abort", abort);
     const end = () => outers.forEach((outer) => outer.removeEventListener("abort", abort));
-    await before;
-    if (outers.some(({ aborted }) => aborted)) {
+    if (outers.some(({ aborted }) => aborted)) abort();
+    await abortable(before, controller.signal).catch(() => undefined);
+    if (controller.signal.aborted) {
       end();
-      release();
-      abort();
+      void before.then(release);
       throw controller.signal.reason;
     }
     return { own: controller.signal, end, release };
@@ -314,8 +315,8 @@ export class LanguageModelSession extends EventTarget {
         if (calls.length === 0) break;
         if (round === MOST_ROUNDS)
           throw fail("OperationError", `the model went on calling tools after ${MOST_ROUNDS} rounds`);
-        messages.push(...await Promise.all(calls.map((call) => this.#execute(call))));
-        own.throwIfAborted();
+        const results = Promise.all(calls.map((call) => this.#execute(call)));
+        messages.push(...await abortable(results, own)); // it may never end
       }
       this.#usage = await this.#count(messages);
       this.#messages = messages;
@@ -367,23 +368,46 @@ export function promptApi(source: Model | ModelLoader, options: SessionOptions =
   const report = (loaded: number): void => monitors.forEach((monitor) => monitor.dispatchEvent(
     Object.assign(new Event("downloadprogress"), { loaded, total: 1 })));
 
-  const load = (signal: AbortSignal | undefined): Promise<Model> => loading ??= (async () => {
+  /** Those who wait for the load under way, and its end where the last one gives up. */
+  let nWaiting = 0, ending = new AbortController();
+
+  const load = (): Promise<Model> => loading ??= (async () => {
+    const { signal } = ending = new AbortController();
     state = "downloading";
     report(0);
     try {
-      const model = await (source as ModelLoader)({ ...(signal && { signal }),
+      const model = await (source as ModelLoader)({ signal,
         onProgress: ({ phase, done, total }) => {
-          if (total && phase === "download") report(Math.min(done / total, 1));
+          if (total && phase === "download" && !signal.aborted) report(Math.min(done / total, 1));
         } });
+      if (signal.aborted) await model.close();
+      signal.throwIfAborted();
       report(1);
       state = "available";
       return model;
     } catch (reason) {
-      loading = undefined;
-      state = "downloadable";
-      throw signal?.aborted ? signal.reason : reason;
+      if (!signal.aborted) giveUp();
+      throw reason;
     }
   })();
+
+  const giveUp = (): void => {
+    loading = undefined;
+    state = "downloadable";
+    ending.abort();
+  };
+
+  /** By one of several who may wait for the same load. */
+  const waitFor = async (signal: AbortSignal | undefined): Promise<Model> => {
+    nWaiting++;
+    try {
+      return await (signal ? abortable(load(), signal) : load());
+    } catch (reason) {
+      throw signal?.aborted ? signal.reason : reason;
+    } finally {
+      if (--nWaiting === 0 && state === "downloading") giveUp();
+    }
+  };
 
   return {
     async availability(given = {}) {
@@ -407,7 +431,7 @@ export function promptApi(source: Model | ModelLoader, options: SessionOptions =
       const target = new EventTarget();
       monitor?.(target);
       monitors.add(target);
-      const model = await load(signal).finally(() => monitors.delete(target));
+      const model = await waitFor(signal).finally(() => monitors.delete(target));
       signal?.throwIfAborted();
       const session = await model.session(options);
       const { contextLength } = await session.stats();
