@@ -172,7 +172,13 @@ static cli_served_model *find_in_body(const service *s, cli_call *call, bool *un
     wick_error error = {0};
     wick_string name = {0};
     size_t size;
+    const char *why = NULL;
     const char *const text = cli_call_body(call, &size);
+    const int status = wick_api_check_body(text, size, &why);
+    if (why != NULL) {
+        refuse(call, status, why);
+        return NULL;
+    }
     if (wick_json_parse(size > 0 ? text : "{}", size > 0 ? size : 2, &body, &error) != WICK_OK) {
         refuse(call, 400, error.message);
         return NULL;

@@ -103,6 +103,9 @@ WICK_API void wick_exchange_close(wick_exchange *exchange);
 /* Whether there is an answer to such a request by any model: 200, or 404 or 405 with why as
  * a sentence. For callers that choose the model by the request. */
 WICK_API int wick_api_find(const char *method, const char *path, const char **why);
+/* Whether a body is read: 200, or 413 with why: a value takes 50 times the memory that it has in
+ * the body. For callers that parse it themselves. */
+WICK_API int wick_api_check_body(const char *body, size_t size, const char **why);
 /* An error as the API at this path has it, of at most capacity bytes, terminated: for what the
  * caller refuses itself. Returns its size. */
 WICK_API size_t wick_api_error(const char *path, int status, const char *message, char *text,

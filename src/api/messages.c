@@ -217,18 +217,20 @@ static void write_usage(wick_exchange *x, uint64_t n_generated) {
     wk_write_close(to, '}');
 }
 
+static const char by_sequence[] = "stop_sequence";
+
 static const char *stop_reason(const wk_api_choice *choice) {
     if (choice->reason == WICK_END_MAX_TOKENS || choice->reason == WICK_END_CONTEXT_FULL)
         return "max_tokens";
     if (choice->n_calls > 0) return "tool_use";
-    return choice->reason == WICK_END_STOP_STRING ? "stop_sequence" : "end_turn";
+    return choice->reason == WICK_END_STOP_STRING ? by_sequence : "end_turn";
 }
 
-/* The one that ended the text. */
-static void write_stop_sequence(wick_exchange *x, bool is_over) {
-    const wk_api_choice *const choice = x->choices;
-    const bool is_stopped = is_over && choice->reason == WICK_END_STOP_STRING;
-    wk_write_put(&x->part, "stop_sequence", is_stopped ? x->desc.stop[choice->stop] : NULL);
+/* The sequence is the one that ended the text. reason: NULL while it goes on. */
+static void write_stop(wick_exchange *x, const char *reason) {
+    const bool is_stopped = reason && strcmp(reason, by_sequence) == 0;
+    wk_write_put(&x->part, "stop_reason", reason);
+    wk_write_put(&x->part, "stop_sequence", is_stopped ? x->desc.stop[x->choices->stop] : NULL);
 }
 
 /* A message up to its content. */
@@ -246,8 +248,7 @@ static void open_message(wick_exchange *x) {
 static void close_message(wick_exchange *x, const char *reason) {
     wk_strbuf *const to = &x->part;
     wk_write_close(to, ']');
-    wk_write_put(to, "stop_reason", reason);
-    write_stop_sequence(x, reason != NULL);
+    write_stop(x, reason);
     write_usage(x, x->choices->stats.n_generated);
     wk_write_close(to, '}');
 }
@@ -383,8 +384,7 @@ static void finish_stream(wick_exchange *x) {
     wk_strbuf *const to = open_event(x, delta);
     wk_write_key(to, "delta");
     wk_write_open(to, '{');
-    wk_write_put(to, "stop_reason", stop_reason(x->choices));
-    write_stop_sequence(x, true);
+    write_stop(x, stop_reason(x->choices));
     wk_write_close(to, '}');
     write_usage(x, x->choices->stats.n_generated);
     close_event(x, delta);

@@ -216,7 +216,8 @@ const wk_style wk_ollama_style = {.is_chat = true,
                                   .finish = finish,
                                   .error = write_error};
 /* Of a raw prompt: tags of thinking and tools are text. */
-static const wk_style raw_style = {.stream_type = "application/x-ndjson",
+static const wk_style raw_style = {.names = names,
+                                   .stream_type = "application/x-ndjson",
                                    .text = write_text,
                                    .end = write_end,
                                    .finish = finish,
@@ -255,7 +256,10 @@ static wick_status answer_load(wick_exchange *x, wick_error *err) {
 
 wick_status wk_answer_ollama(wick_exchange *x, wick_error *err) {
     const wk_json *const prompt = wk_request_field(x, "prompt");
+    const wk_json *const options = wk_request_field(x, "options");
     bool is_raw = false;
+    if (options && options->kind != WK_JSON_OBJECT)
+        return wk_fail(err, WICK_ERR_VALUE, "options must be an object");
     if (is_prompt(x) && prompt && prompt->kind != WK_JSON_STRING)
         return wk_fail(err, WICK_ERR_VALUE, "prompt must be a text");
     if (asks_to_load(x)) return answer_load(x, err);

@@ -424,6 +424,10 @@ static wick_status read_message(wick_exchange *x, wk_json *message, wick_error *
     wk_json *const content = wk_json_find(message, "content");
     wk_json *const calls = wk_json_find(message, "tool_calls");
     wk_json *const reasoning = wk_json_find(message, "reasoning_content");
+    const wk_json *const type = wk_json_get(message, "type"); /* of an item of a response */
+    if (!role && type && type->kind == WK_JSON_STRING)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED, "messages: an item of type %s cannot be read",
+                       wk_str_show(type->string).text);
     if (!role || role->kind != WK_JSON_STRING)
         return wk_fail(err, WICK_ERR_VALUE, "messages: each must be an object with a role");
     const wk_json *const images = wk_json_get(message, "images"); /* ollama's */

@@ -150,13 +150,13 @@ static void queue(wick_exchange *x) {
     wk_exchange_move(x, &x->api->queued);
 }
 
-/* A value takes 50 times the memory that it has in the body. Commas of texts count too: no text has
- * as many. */
-static bool has_many_values(const wick_request *request) {
+/* Commas of texts count too: no text has as many. */
+int wick_api_check_body(const char *body, size_t size, const char **why) {
     enum { MOST = 2000000 };
     size_t n = 0;
-    for (size_t i = 0; i < request->body_size; i++) n += request->body[i] == ',';
-    return n > MOST;
+    for (size_t i = 0; body && i < size; i++) n += body[i] == ',';
+    if (why) *why = n > MOST ? "the request has too many values" : NULL;
+    return n > MOST ? 413 : 200;
 }
 
 /* No body is an empty object. */
@@ -185,6 +185,7 @@ static void refuse(wick_exchange *x, const wk_style *style, wick_status status,
 
 void wk_exchange_begin(wick_exchange *x, const wick_request *request) {
     int status;
+    const char *why;
     wick_error err = {.status = WICK_OK};
     const route *const found = find_route(request, &status);
     x->style = style_at(request->path);
@@ -196,8 +197,9 @@ void wk_exchange_begin(wick_exchange *x, const wick_request *request) {
         wk_exchange_fail(x, 503, "all places in the queue are taken");
         return;
     }
-    if (has_many_values(request)) {
-        wk_exchange_fail(x, 413, "the request has too many values");
+    status = wick_api_check_body(request->body, request->body_size, &why);
+    if (why) {
+        wk_exchange_fail(x, status, why);
         return;
     }
     wick_status done = WICK_OK;

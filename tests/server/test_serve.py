@@ -605,6 +605,7 @@ def test_several_models():
             server.refuses(404, "no model", path="/v1/models/three")
             server.refuses(400, "which model", body=USER)
             server.refuses(400, "JSON", body="{")
+            server.refuses(413, "values", body='{"model":"three","x":[' + "1," * 2000001 + "1]}")
             server.refuses(404, "nothing at this path", path="/v1/none", body={})
             server.refuses(405, "method", path=CHAT)
             server.refuses(500, body={**USER, "model": "bad"})

@@ -227,6 +227,9 @@ static void test_blocks(void **state) {
          "{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"tool_use\",",
          "\"input\":{}},"
          "{\"type\":\"text\",\"text\":\"b\"}],\"stop_reason\":\"tool_use\"");
+    SAYS(said, WICK_REASONING_APART, "/v1/messages",
+         "{" CHAT ",\"max_tokens\":99,\"tools\":[{\"name\":\"f\"}],\"stop_sequences\":[\"b\"]}",
+         "\"input\":{}}]", "\"stop_reason\":\"tool_use\",\"stop_sequence\":null");
 }
 
 /* A call that must come of a tool without parameters has no arguments. */

@@ -150,7 +150,8 @@ export class OpenAI {
   readonly completions: Completions<CompletionCreateParams, Completion, Completion>;
   readonly responses: Completions<ResponseCreateParams, AnswerResponse, ResponseStreamEvent>;
   readonly embeddings: {
-    create(params: EmbeddingCreateParams, options?: RequestOptions): Promise<CreateEmbeddingResponse>;
+    create<T extends EmbeddingCreateParams>(params: T, options?: RequestOptions):
+      Promise<CreateEmbeddingResponse<T extends { encoding_format: "base64" } ? string : number[]>>;
   };
   readonly models: {
     list(options?: RequestOptions): Promise<{ object: "list"; data: ListedModel[] }>;

@@ -163,9 +163,10 @@ export interface EmbeddingCreateParams {
   user?: string;
 }
 
-export interface CreateEmbeddingResponse {
+/** An embedding is a text where the request's `encoding_format` is "base64". */
+export interface CreateEmbeddingResponse<T = number[]> {
   object: "list";
-  data: { object: "embedding"; index: number; embedding: number[] }[];
+  data: { object: "embedding"; index: number; embedding: T }[];
   model: string;
   usage: { prompt_tokens: number; total_tokens: number };
 }
