@@ -61,6 +61,11 @@ test("no model", async () => {
   const locked = texts();
   locked.getReader();
   await assert.rejects(wick.load(locked), argument);
+  const never = () => new Promise(() => undefined);
+  const giving = new AbortController();
+  const silent = new ReadableStream({ pull: () => (giving.abort(), never()), cancel: never },
+                                    { highWaterMark: 0 });
+  await assert.rejects(wick.load(silent, { signal: giving.signal }), { code: "CANCELLED" });
   await wick.close();
 });
 

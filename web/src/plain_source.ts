@@ -80,7 +80,8 @@ export class StreamSource implements ByteSource {
     return this.#bytes.take(size, signal);
   }
 
+  /** Nobody waits for the stream's own end, which may never come; its reader has the failure. */
   async close(): Promise<void> {
-    await this.#reader.cancel().catch(() => undefined); // its reader has the failure already
+    void this.#reader.cancel().catch(() => undefined);
   }
 }
