@@ -164,7 +164,7 @@ void wk_image_describe(const wick_session *session, wk_image_header *header) {
             [WK_IMAGE_CACHED] = n_cached,
             [WK_IMAGE_WINDOW_BEGIN] = n_cached > 0 ? wk_sequence_window_begin(s->sequence) : 0,
             [WK_IMAGE_LOGITS] = s->has_logits ? hparams_of(s)->n_vocab : 0,
-            [WK_IMAGE_GENERATED] = s->n_since_prompt,
+            [WK_IMAGE_GENERATED] = (uint64_t)s->n_shifted << 32 | s->n_since_prompt,
             [WK_IMAGE_ENDED] = (uint64_t)s->ended,
             [WK_IMAGE_SEED] = s->sampler.rng.seed,
             [WK_IMAGE_STREAM] = s->sampler.rng.stream,
@@ -253,7 +253,9 @@ static bool is_possible(const wick_session *s, const wk_image_header *header) {
     if (n_logits != 0 &&
         (mode_of(s) != WICK_LOGITS_NONE || n_logits != hparams->n_vocab || computed < n || n == 0))
         return false;
-    return field(header, WK_IMAGE_GENERATED) <= n &&
+    const uint64_t generated = field(header, WK_IMAGE_GENERATED);
+    const uint64_t since_prompt = generated & UINT32_MAX, shifted = generated >> 32;
+    return since_prompt <= n && since_prompt + shifted <= UINT32_MAX &&
            field(header, WK_IMAGE_ENDED) <= WICK_END_GRAMMAR && isfinite(surprise);
 }
 

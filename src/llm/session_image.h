@@ -32,7 +32,7 @@ typedef enum wk_image_field {
     WK_IMAGE_CACHED,     /* positions of the cache: as many, or none: it was lost with its device */
     WK_IMAGE_WINDOW_BEGIN, /* first position of layers with a window */
     WK_IMAGE_LOGITS, /* of the last token, not chosen from yet: as many as the vocabulary, or 0 */
-    WK_IMAGE_GENERATED, /* tokens since the prompt */
+    WK_IMAGE_GENERATED, /* tokens since the prompt; 2^32 times those that shifts have lost */
     WK_IMAGE_ENDED,     /* wick_end_reason */
     WK_IMAGE_SEED,      /* wk_rng, as the next two */
     WK_IMAGE_STREAM,

@@ -140,6 +140,7 @@ static wick_status take_over(wick_session_loading *l) {
     s->n_computed = (uint32_t)field(l, WK_IMAGE_COMPUTED);
     s->n_reused = n_cached;
     s->n_since_prompt = (uint32_t)field(l, WK_IMAGE_GENERATED);
+    s->n_shifted = (uint32_t)(field(l, WK_IMAGE_GENERATED) >> 32);
     s->has_logits = field(l, WK_IMAGE_LOGITS) > 0;
     s->ended = (wick_end_reason)field(l, WK_IMAGE_ENDED);
     s->detokenizer.begun = s->n_tokens > s->n_since_prompt;

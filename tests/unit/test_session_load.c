@@ -40,6 +40,7 @@ static void test_lies(void **state) {
         {WK_IMAGE_LOGITS, 1, WICK_ERR_FORMAT, "do not fit"},
         {WK_IMAGE_LOGITS, 512, WICK_ERR_FORMAT, "do not fit"},
         {WK_IMAGE_GENERATED, 64, WICK_ERR_FORMAT, "do not fit"},
+        {WK_IMAGE_GENERATED, UINT64_MAX << 32 | 5, WICK_ERR_FORMAT, "do not fit"},
         {WK_IMAGE_ENDED, 100, WICK_ERR_FORMAT, "do not fit"},
         {WK_IMAGE_SURPRISE, UINT64_MAX, WICK_ERR_FORMAT, "do not fit"},
         {WK_IMAGE_WEIGHTS, 1, WICK_ERR_MISMATCH, "other weights"},

@@ -281,13 +281,29 @@ static void test_other_grammar(void **state) {
     wick_session_close(loaded);
 }
 
+/* max_tokens counts what shifts have lost, also after loading. */
+static void test_after_shifts(void **state) {
+    static char left[1024], text[1024];
+    static const wick_session_desc desc = {
+        .context_length = 32, .max_tokens = 60, .context_shift = true, .ignore_end = true};
+    (void)state;
+    wick_session *const session = saved_session(&desc, &whole, 50);
+    wick_session *const loaded = open_session(&desc);
+    assert_int_equal(load(loaded, &whole, NULL), WICK_OK);
+    assert_int_equal(run(session, left, sizeof left).reason, WICK_END_MAX_TOKENS);
+    assert_int_equal(run(loaded, text, sizeof text).reason, WICK_END_MAX_TOKENS);
+    assert_string_equal(text, left);
+    wick_session_close(session);
+    wick_session_close(loaded);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_model),   cmocka_unit_test(test_window_bound),
         cmocka_unit_test(test_other_weights), cmocka_unit_test(test_other_outputs),
         cmocka_unit_test(test_text),          cmocka_unit_test(test_taken_back),
         cmocka_unit_test(test_other_seed),    cmocka_unit_test(test_other_stop),
-        cmocka_unit_test(test_other_grammar),
+        cmocka_unit_test(test_other_grammar), cmocka_unit_test(test_after_shifts),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
