@@ -12,12 +12,61 @@ static void note_file(outcome *out) {
 
 /* --- Models --- */
 
+static const char *model_path(void) {
+    static char path[1024];
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    return path;
+}
+
+static wick_status write_copy(wick_file *from, wick_error *error) {
+    static char bytes[1 << 16];
+    const wick_file_desc desc = {.values = wick_file_value(from, 0),
+                                 .n_values = wick_file_value_count(from),
+                                 .tensors = wick_file_get_tensor(from, 0),
+                                 .n_tensors = wick_file_tensor_count(from)};
+    wick_file_writer *writer;
+    wick_status status = wick_file_write_start(out_path, &desc, &writer, error);
+    if (status != WICK_OK) return status;
+    for (size_t i = 0; i < desc.n_tensors; i++) {
+        const wick_file_tensor *const tensor = &desc.tensors[i];
+        for (uint64_t at = 0; at < tensor->size && status == WICK_OK;) {
+            const uint64_t left = tensor->size - at;
+            const size_t n = left < sizeof bytes ? (size_t)left : sizeof bytes;
+            status = wick_file_read(from, tensor->offset + at, bytes, n, error);
+            if (status == WICK_OK) status = wick_file_write(writer, bytes, n, error);
+            at += n;
+        }
+    }
+    const wick_status finished = wick_file_write_finish(writer, status == WICK_OK, error);
+    return status == WICK_OK ? finished : status;
+}
+
+static wick_status open_in_steps(wick_file **file, wick_error *error) {
+    wick_source source;
+    wick_file_opening *opening;
+    wick_status status = wick_source_file(model_path(), &source, error);
+    if (status == WICK_OK) status = wick_file_open_start(source, &opening, error);
+    if (status != WICK_OK) return status;
+    while (wick_file_open_poll(opening) == WICK_PENDING) continue;
+    return wick_file_open_finish(opening, file, error);
+}
+
+static wick_status copy(outcome *out, wick_error *error) {
+    wick_file *file;
+    wick_status status = wick_file_open(model_path(), &file, error);
+    wick_file_close(status == WICK_OK ? file : NULL);
+    if (status == WICK_OK) status = open_in_steps(&file, error);
+    if (status != WICK_OK) return status;
+    status = write_copy(file, error);
+    wick_file_close(file);
+    if (status == WICK_OK) note_file(out);
+    return status;
+}
+
 static wick_status quantize(outcome *out, wick_error *error) {
-    char in[1024];
-    snprintf(in, sizeof in, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
     const wick_quantize_desc desc = {.type = "Q4_0", .n_threads = 1};
     wick_quantizing *quantizing;
-    wick_status status = wick_quantize_start(in, out_path, &desc, &quantizing, error);
+    wick_status status = wick_quantize_start(model_path(), out_path, &desc, &quantizing, error);
     if (status != WICK_OK) return status;
     while ((status = wick_quantize_poll(quantizing, NULL, error)) == WICK_PENDING) continue;
     const wick_status finished = wick_quantize_finish(quantizing, status == WICK_OK, error);
@@ -332,6 +381,12 @@ static void test_adapters(void **state) {
     assert_int_equal(unlink(tensors), 0);
 }
 
+/* Few allocations: each of them. */
+static void test_copy(void **state) {
+    (void)state;
+    fail_at_each(copy, 1, 10);
+}
+
 TEST(test_quantize, quantize, 10)
 TEST(test_imatrix, measure, 20)
 TEST(test_convert, convert, 10)
@@ -367,6 +422,7 @@ int main(void) {
         cmocka_unit_test(test_convert),    cmocka_unit_test(test_preview),
         cmocka_unit_test(test_tensors),    cmocka_unit_test(test_training),
         cmocka_unit_test(test_finetuning), cmocka_unit_test(test_adapters),
+        cmocka_unit_test(test_copy),
     };
     return cmocka_run_group_tests(tests, setup_checkpoint, teardown_checkpoint);
 }

@@ -378,7 +378,7 @@ static void test_refusals(void **state) {
 #define REFUSED(name, status, ...) refused(device, wick_##name(__VA_ARGS__), status, #name ":")
     REFUSED(index_select, WICK_ERR_SHAPE, x, 0, none);
     REFUSED(index_select, WICK_ERR_SHAPE, x, 0, place);
-    REFUSED(repeat, WICK_ERR_SHAPE, x, 2, NULL);
+    refused(device, wick_repeat(x, 2, NULL), WICK_ERR_SHAPE, "repeat: 0 repeats");
     REFUSED(repeat, WICK_ERR_SHAPE, x, 2, LIST(INT64_MAX, 2));
     REFUSED(repeat, WICK_ERR_SHAPE, x, 2, LIST(INT64_MAX / 2, 2));
     REFUSED(repeat, WICK_ERR_VALUE, x, 2, LIST(-1, 0));
