@@ -100,7 +100,7 @@ static const cli_option engine_options[] = {
      .help =
          "add this low-rank adapter to the model: a file of 'wick finetune' or of llama.cpp, or "
          "a folder of PEFT; may be given again",
-     .kind = &cli_list,
+     .kind = &cli_lora,
      .offset = offsetof(cli_engine_options, adapters)},
     {.name = "backend",
      .argument = "auto|cpu|webgpu",

@@ -216,6 +216,7 @@ const cli_kind cli_model = {.set = set_text};
 const cli_kind cli_in = {.set = set_text};
 const cli_kind cli_out = {.set = set_text};
 const cli_kind cli_list = {.set = set_list};
+const cli_kind cli_lora = {.set = set_list};
 const cli_kind cli_u32 = {.set = set_u32, .show = show_u32};
 const cli_kind cli_limit = {.set = set_limit, .show = show_u32};
 const cli_kind cli_u64 = {.set = set_u64, .show = show_u64};

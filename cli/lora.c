@@ -1,7 +1,10 @@
 /* lora.c: see lora.h. */
+#define _POSIX_C_SOURCE 200809L /* strndup */
+
 #include "lora.h"
 
 #include "cli.h"
+#include "targets.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,4 +37,16 @@ cli_loras *cli_read_loras(const cli_texts *given) {
     }
     loras->n = given->n;
     return loras;
+}
+
+int cli_add_read_loras(const cli_texts *given) {
+    int code = CLI_OK;
+    for (size_t i = 0; code == CLI_OK && i < given->n; i++) {
+        float scale;
+        const size_t size = find_scale(given->items[i], &scale);
+        char *const path = strndup(given->items[i], size); /* stays until the program ends */
+        code = path != NULL ? cli_add_read_file(path)
+                            : cli_error("there is no memory for the list of adapters");
+    }
+    return code;
 }

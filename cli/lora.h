@@ -15,5 +15,7 @@ typedef struct cli_loras {
 
 /* NULL: memory is short, or a path too long; it was reported. To be freed. */
 cli_loras *cli_read_loras(const cli_texts *given);
+/* The command reads these files (targets.h). Returns an exit code. */
+int cli_add_read_loras(const cli_texts *given);
 
 #endif

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "interrupt.h"
+#include "lora.h"
 #include "manual.h"
 #include "store.h"
 #include "streams.h"
@@ -113,23 +114,29 @@ static int find_model(const char **field, bool fetches, cli_path paths[MAX_MODEL
     return code;
 }
 
+/* field: of an option that is a path, or a list of adapters. */
+static int note_path(const cli_option *option, const void *field) {
+    if (option->kind == &cli_lora) return cli_add_read_loras(field);
+    const char *const path = *(const char *const *)field;
+    return option->kind == &cli_out ? cli_check_target(path, option->name)
+                                    : cli_add_read_file(path);
+}
+
 /* Options that are paths: models are found, files to write are tried. Returns an exit code. */
 static int check_paths(const cli_command *command, unsigned char *options,
                        cli_path paths[MAX_MODELS]) {
-    const cli_kind *const kinds[] = {&cli_model, &cli_in, &cli_out}; /* targets last */
+    const cli_kind *const kinds[] = {&cli_model, &cli_in, &cli_lora, &cli_out}; /* targets last */
     size_t n_models = 0;
     int code = CLI_OK;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         const cli_option *option;
         for (size_t i = 0; code == CLI_OK && (option = cli_option_at(command, i)) != NULL; i++) {
             const char **const field = (const char **)(void *)(options + option->offset);
-            if (option->kind != kinds[k] || *field == NULL) continue;
+            if (option->kind != kinds[k] || *field == NULL) continue; /* or an empty list */
             if (option->kind == &cli_model)
                 code = find_model(field, command->fetches, paths, &n_models);
             if (strcmp(*field, "-") == 0) continue;
-            if (code == CLI_OK)
-                code = option->kind == &cli_out ? cli_check_target(*field, option->name)
-                                                : cli_add_read_file(*field);
+            if (code == CLI_OK) code = note_path(option, field);
         }
     }
     return code;

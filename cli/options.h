@@ -29,6 +29,7 @@ extern const cli_kind cli_model;   /* the same; run gets a path, also for a fetc
 extern const cli_kind cli_in;      /* the same; a file that must not be written, "-" is none */
 extern const cli_kind cli_out;     /* the same; a file to write, tried before run; "-" is none */
 extern const cli_kind cli_list;    /* cli_texts: may be given again */
+extern const cli_kind cli_lora;    /* the same; adapters, whose files must not be written */
 extern const cli_kind cli_u32;     /* uint32_t, least to most */
 extern const cli_kind cli_limit;   /* uint32_t; 0, also given as -1: there is none */
 extern const cli_kind cli_u64;     /* uint64_t */

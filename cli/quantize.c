@@ -41,7 +41,7 @@ static const cli_option options[] = {
     {.name = "lora",
      .argument = "ADAPTER[=SCALE]",
      .help = "add this low-rank adapter to the weights that are written; may be given again",
-     .kind = &cli_list,
+     .kind = &cli_lora,
      .offset = offsetof(quantize_options, adapters)},
     {.name = "threads",
      .letter = 't',

@@ -104,7 +104,7 @@ typedef struct wick_file_desc {
     bool replace;        /* existing files are replaced; else they are WICK_ERR_STATE */
     /* [n_reads] paths of files that are read meanwhile, NULL for none. Neither these nor the other
      * parts of a model that one of them is a part of are replaced, by whatever name (device and
-     * inode): WICK_ERR_ARGUMENT. */
+     * inode): WICK_ERR_ARGUMENT. An adapter's folder stands for its files. */
     const char *const *reads;
     size_t n_reads;
 } wick_file_desc;

@@ -218,6 +218,8 @@ static wick_status start(wick_quantizing *q, const char *in, const char *out,
     WK_TRY(wick_file_open(in, &q->file, err));
     const char *const reads[] = {in, desc->imatrix};
     WK_TRY(wk_file_check_unread(&q->heap, out, reads, 2, err));
+    for (size_t i = 0; i < desc->n_adapters; i++)
+        WK_TRY(wk_file_check_unread(&q->heap, out, &desc->adapters[i].path, 1, err));
     q->gguf = wk_file_gguf(q->file);
     if (desc->imatrix != NULL)
         WK_TRY(wk_importance_open(&q->heap, desc->imatrix, &q->importance, err));

@@ -90,6 +90,26 @@ def test_files_beside_the_model():
         equal(first + then, succeeds("run", MODEL, "-p", "Once", *greedy[:1], 10, *greedy[2:]))
 
 
+def test_adapters_stay():
+    """Found before they are read: these need not be adapters."""
+    with tempfile.TemporaryDirectory() as folder:
+        adapter, text, peft = (f"{folder}/{name}" for name in ("a.gguf", "text", "peft"))
+        os.mkdir(peft)
+        config, weights = f"{peft}/adapter_config.json", f"{peft}/adapter_model.safetensors"
+        for path in (adapter, text, config, weights):
+            Path(path).write_text(TEXT)
+        contents = [Path(path).read_bytes() for path in (adapter, config, weights)]
+        for given, target in ((adapter, adapter), (f"{adapter}=0.5", adapter), (peft, config),
+                              (f"{peft}=2", weights), (config, weights), (weights, config)):
+            for command in (["run", MODEL, "-p", "a", "--save-session", target],
+                            ["logits", MODEL, "--tokens", "1", "-o", target],
+                            ["embed", MODEL, "a", "-o", target],
+                            ["quantize", MODEL, target, "Q8_0", "--force"],
+                            ["finetune", MODEL, "--data", text, "-o", target, "--force"]):
+                fails(1, READ, arguments=[*command, "--lora", given])
+        equal([Path(path).read_bytes() for path in (adapter, config, weights)], contents)
+
+
 def test_targets_are_tried_first():
     with tempfile.TemporaryDirectory() as folder:
         absent, own = f"{folder}/no/file", f"{folder}/folder"
