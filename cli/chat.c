@@ -158,7 +158,7 @@ static int converse(const chat_options *o, cli_chat *chat) {
     if (reader == NULL) return cli_error("out of memory");
     if (is_seen) fputs("Ask something; /? lists commands, Ctrl-D ends.\n", stderr);
     int code = CLI_OK;
-    while (!chat->is_over && code == CLI_OK) {
+    while (!chat->is_over && code == CLI_OK && !cli_pipe_closed()) {
         cli_question question;
         cli_end_on_request(true);
         const cli_line_result result = cli_question_read(reader, &question);
@@ -191,6 +191,7 @@ static int run(void *given) {
                                        .sampler = sampling.desc,
                                        .speculate = (wick_speculate)o->engine.speculate,
                                        .special = true};
+    if (o->prefix_cache != NULL) cli_keep_closed_pipe();
     if (o->prompt == NULL) cli_echo_off(); /* keys wait for the first prompt */
     if (code == CLI_OK) code = prepare(o, &chat);
     cli_keep_interrupt();

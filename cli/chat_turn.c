@@ -47,12 +47,12 @@ static void begin_answer(const cli_chat *chat, cli_answer *answer) {
     cli_answer_begin(answer, prompt, size);
 }
 
-/* Up to the end of the answer, or to the first event after Ctrl-C: what has been computed stays
- * there for the next question. The answer begins when the question has been read, so that the line
- * that shows how far that is erases nothing. */
+/* Up to the end of the answer, to a closed pipe, or to the first event after Ctrl-C: what has been
+ * computed stays there for the next question. The answer begins when the question has been read, so
+ * that the line that shows how far that is erases nothing. */
 static int stream(const cli_chat *chat, cli_reading *reading, cli_answer *answer, outcome *out) {
     wick_event event = {0};
-    while (event.kind != WICK_EVENT_END) {
+    while (event.kind != WICK_EVENT_END && !cli_pipe_closed()) {
         if (event.kind != WICK_EVENT_PENDING && cli_interrupted()) return CLI_INTERRUPTED;
         if (wick_chat_step(chat->talk, &event) != WICK_OK) return cli_report_chat(chat->talk);
         if (event.kind == WICK_EVENT_PENDING) wick_pause(chat->engine.device);

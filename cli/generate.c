@@ -36,10 +36,12 @@ static int put_text(cli_generation *g, const char *text, size_t size) {
     } else {
         fwrite(text, 1, size, stdout);
     }
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return cli_error("cannot write standard output: %s", strerror(errno));
-    g->last_byte = text[size - 1];
-    return CLI_OK;
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
+        g->last_byte = text[size - 1];
+        return CLI_OK;
+    }
+    if (g->is_saved || cli_pipe_closed()) return CLI_OK; /* main reports what was lost */
+    return cli_error("cannot write standard output: %s", strerror(errno));
 }
 
 /* Of each event that has a token, the one that ended the text included. */
@@ -133,6 +135,7 @@ static int step_all(cli_generation *g) {
     cli_reading reading = cli_reading_begin(g->session, &(wick_session_stats){0});
     while (code == CLI_OK && event.kind != WICK_EVENT_END) {
         if (cli_interrupted()) return CLI_INTERRUPTED;
+        if (cli_pipe_closed() && !g->is_saved) return CLI_OK; /* nobody gets the rest */
         code = step(g, &event);
         if (code != CLI_OK) return code;
         if (event.kind == WICK_EVENT_PENDING) wick_pause(g->device);

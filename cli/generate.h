@@ -13,6 +13,7 @@ typedef struct cli_generation {
     const wick_tokenizer *tokenizer;
     bool prints_ids;    /* instead of text */
     bool is_shown;      /* to a person, whose terminal the text must not steer */
+    bool is_saved;      /* with the session: goes on where it cannot be written */
     const char *prompt; /* what the text continues, shown dimmed before it; NULL: nothing is */
     bool has_begun;     /* what stands before the text is written */
     wick_end_reason reason;

@@ -347,6 +347,7 @@ static int generate(const run_options *o, const cli_engine *engine, wick_session
                                  .tokenizer = wick_model_tokenizer(engine->model),
                                  .prints_ids = o->print_ids,
                                  .is_shown = isatty(STDOUT_FILENO) == 1,
+                                 .is_saved = o->save_path != NULL,
                                  .prompt = continued};
     const int code = cli_generate(&generation);
     const bool has_run = code == CLI_OK || code == CLI_INTERRUPTED;
@@ -409,7 +410,7 @@ static int answer_or_continue(const run_options *o, const wick_chat_desc *desc,
 
 static int run(void *given) {
     const run_options *const o = given;
-    if (o->save_path != NULL) cli_keep_closed_pipe();
+    if (o->save_path != NULL || o->prefix_cache != NULL) cli_keep_closed_pipe();
     cli_input prompt = {0}, compiled = {0};
     cli_sampling sampling;
     int code = cli_sampling_read(&cli_run, &o->sampling, &sampling);

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from command import (CONTINUATION, MODEL, TIMEOUT, WICK, equal, fails, greedy, main, start,
-                     succeeds, wait_for_bytes_in, wick)
+                     succeeds, wait_for_bytes_in, wick, with_template)
 
 ENDLESS = ["run", MODEL, "-p", "Once", "-n", "0", "--ignore-end", "--context", "200000", "--isa",
            "ref"]
@@ -43,6 +43,40 @@ def test_closed_pipe_leaves_files():
         done = subprocess.run(["bash", "-c", command, WICK, MODEL, whole],
                               stdout=subprocess.PIPE, check=False)
         equal((done.returncode, os.listdir(folder)), (1, ["whole.gguf"]))
+
+
+def piped(end, *arguments, stdin=b""):
+    """Exit code of the command and what it says, when its output goes to end."""
+    command = f'"$0" "$@" {end}; exit ${{PIPESTATUS[0]}}'
+    done = subprocess.run(["bash", "-c", command, WICK, *map(str, arguments)], input=stdin,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=TIMEOUT,
+                          check=False)
+    return done.returncode, done.stderr
+
+
+def test_output_that_is_lost_leaves_sessions():
+    with tempfile.TemporaryDirectory() as folder:
+        whole, saved = Path(folder, "whole"), Path(folder, "saved")
+        for model in (MODEL, Path(folder, "chat.gguf")):
+            if model != MODEL:
+                model.write_bytes(with_template("{{ messages[0].content }}"))
+            arguments = ["run", model, "-p", "Once", "-n", 400, "--ignore-end", "--seed", 1, "-q"]
+            succeeds(*arguments, "--save-session", whole)
+            for end, code in (("| head -c 5", 0), ("| true", 0), ("> /dev/full", 1)):
+                got, said = piped(end, *arguments, "--save-session", saved)
+                equal((got, said.count(b"wick: ")), (code, code))
+                assert saved.read_bytes() == whole.read_bytes(), (model, end)
+                saved.unlink()
+
+
+def test_output_that_is_lost_leaves_prefixes():
+    """Nobody reads the rest of these texts, which have no end."""
+    for arguments in (ENDLESS, ["chat", MODEL, "--isa", "ref", "-c", 200000, "--logit-bias",
+                                "2=never"]):
+        with tempfile.TemporaryDirectory() as folder:
+            code, _ = piped("| head -c 5", *arguments, "--prefix-cache", folder,
+                            stdin=b"Once\nTwice\n")
+            equal((code, len(os.listdir(folder))), (0, 1))
 
 
 def test_limit_of_file_sizes():
