@@ -55,6 +55,8 @@ void cli_warn(const char *format, ...);
 int cli_error(const char *format, ...);
 /* Adds where the help is. command NULL: the overview. */
 int cli_usage_error(const cli_command *command, const char *format, ...);
+/* Whether one of these two has said anything so far. */
+bool cli_has_failed(void);
 /* A failure of the library, and what to do about it: hint, or the usual one of its status for NULL.
  * Returns CLI_FAILURE. */
 int cli_report(const wick_error *error, const char *hint);

@@ -191,7 +191,8 @@ int main(int argc, char **argv) {
     if (code == CLI_INTERRUPTED) code = cli_interrupt_code();
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
-    if (code != CLI_OK || cli_pipe_closed()) return code; /* reported, or the pipe is closed */
-    return cli_error("cannot write standard output: %s",
-                     errno != 0 ? strerror(errno) : "some of it was lost");
+    if (cli_has_failed() || cli_pipe_closed()) return code;
+    const int lost = cli_error("cannot write standard output: %s",
+                               errno != 0 ? strerror(errno) : "some of it was lost");
+    return code != CLI_OK ? code : lost;
 }

@@ -13,6 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
+static bool has_failed;
+
+bool cli_has_failed(void) { return has_failed; }
+
 static void print_wrapped(const char *line, size_t size) {
     cli_wrap wrap = {.out = stderr, .columns = cli_columns(STDERR_FILENO)};
     cli_wrap_put(&wrap, line, size);
@@ -50,6 +54,7 @@ void cli_warn(const char *format, ...) {
 }
 
 int cli_error(const char *format, ...) {
+    has_failed = true;
     va_list arguments;
     va_start(arguments, format);
     print_sentence("wick: ", format, arguments);
@@ -58,6 +63,7 @@ int cli_error(const char *format, ...) {
 }
 
 int cli_usage_error(const cli_command *command, const char *format, ...) {
+    has_failed = true;
     va_list arguments;
     va_start(arguments, format);
     print_sentence("wick: ", format, arguments);
