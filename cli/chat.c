@@ -163,16 +163,18 @@ static int converse(const chat_options *o, cli_chat *chat) {
         cli_end_on_request(true);
         const cli_line_result result = cli_question_read(reader, &question);
         cli_end_on_request(false);
-        cli_take_interrupt();
+        if (is_seen) cli_take_interrupt();
+        if (result == CLI_LINE_FAILED) code = CLI_FAILURE;
         if (result == CLI_LINE_END || cli_interrupted()) chat->is_over = true;
-        const bool is_read = result == CLI_LINE_READ;
+        const bool is_read = result == CLI_LINE_READ && !chat->is_over;
         if (is_read && question.is_command && cli_chat_command(chat, question.text))
             code = cli_chat_ask(chat, NULL);
         else if (is_read && !question.is_command && !cli_is_blank(question.text))
             code = cli_chat_ask(chat, question.text);
-        if (code == CLI_INTERRUPTED && cli_take_interrupt()) code = CLI_OK;
-        /* A failed question is reported; the conversation goes on. */
-        if (is_seen && code == CLI_FAILURE) code = CLI_OK;
+        if (is_seen && code == CLI_INTERRUPTED && cli_take_interrupt()) code = CLI_OK;
+        /* A question or a command that failed is reported; a person goes on. */
+        if (is_seen && result == CLI_LINE_READ && code == CLI_FAILURE) code = CLI_OK;
+        if (!is_seen && code == CLI_OK && cli_has_failed()) code = CLI_FAILURE;
         free(question.text);
     }
     cli_line_close(reader);

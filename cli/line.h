@@ -13,6 +13,7 @@ typedef enum cli_line_result {
     CLI_LINE_READ,
     CLI_LINE_INTERRUPTED, /* Ctrl-C: what was typed is gone */
     CLI_LINE_END,         /* of the input */
+    CLI_LINE_FAILED,      /* it cannot be read, which was reported */
 } cli_line_result;
 
 typedef struct cli_line_desc {

@@ -438,16 +438,16 @@ def test_pipe_and_commands():
 
 
 def test_set_and_unknown_commands():
-    done = pipe("/set temp 0.5\n/set\n/set nothing 1\n/nosuch\n")
+    done = pipe("/set temp 0.5\n/set\n/set nothing 1\n")
     assert done.stdout.count(b"temp 0.5") == 3, done.stdout  # it is confirmed, and listed twice
     assert b"max-tokens 8" in done.stdout, done.stdout
-    assert b"/nosuch" in done.stderr and b"no setting 'nothing'" in done.stderr, done.stderr
-    assert done.returncode == 0
+    assert b"no setting 'nothing'" in done.stderr, done.stderr
     assert b"no setting" not in pipe("/set\n").stderr
-    done = pipe("/set max-tokens 1.5\n/set top-k 1e1\n/set temp -1\n/set min-p nan\n/set\n")
-    said = done.stderr.decode()
-    assert "/set max-tokens: 1.5 is not a whole number from 0 to 4294967295" in said, said
-    assert said.count("is not a") == 3 and "/set temp: -1 is not a number" in said, said
+    for setting, words in (("max-tokens 1.5", b"is not a whole number from 0 to 4294967295"),
+                           ("temp -1", b"is not a number"), ("min-p nan", b"is not a number")):
+        said = pipe(f"/set {setting}\n").stderr
+        assert b"/set " + setting.replace(" ", ": ").encode() + b" " + words in said, said
+    done = pipe("/set top-k 1e1\n/set\n")
     assert b"max-tokens 8" in done.stdout and b"top-k 10" in done.stdout, done.stdout
     assert b"max-tokens 0" in pipe("/set max-tokens -1\n/set\n").stdout, "no limit, as -n -1"
     full = pipe("Once upon a time\n", "-n", "0", "--context", "60").stderr
@@ -462,7 +462,48 @@ def test_save_and_load():
         assert b"2 messages" in pipe("/context\n", "--load", str(path)).stdout
         path.write_text('{"no": "list"}')
         done = pipe(f"/load {path}\n/context\n")
-        assert b"is not a saved conversation" in done.stderr and b"0 messages" in done.stdout
+        assert b"is not a saved conversation" in done.stderr and done.returncode == 1, done
+
+
+def test_commands_that_fail():
+    """The first one ends what comes from a pipe; a person goes on."""
+    for line, words in (("/load /no/file", b"cannot open"), ("/save /no/file", b"No such file"),
+                        ("/set nothing 1", b"no setting"), ("/nosuch", b"no command '/nosuch'"),
+                        ("/set temp x", b"is not a number")):
+        done = pipe(f"{line}\n/context\n")
+        assert done.returncode == 1 and b"messages" not in done.stdout, done
+        assert words in done.stderr, done.stderr
+    terminal = start(*QUICK)
+    terminal.ask("/load /no/file")
+    assert "0 messages" in terminal.ask("/context")
+    assert terminal.end() == 0
+
+
+def test_interrupt_of_questions_from_a_pipe():
+    for question in (b"Once\n/context\n", b""):
+        process = subprocess.Popen([WICK, "chat", MODEL, *ENDLESS], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdin.write(question)
+        process.stdin.flush()
+        if question:
+            assert process.stdout.read(8)
+        else:
+            assert b"no chat template" in process.stderr.readline()
+            time.sleep(0.3)  # until it reads
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=TIMEOUT)
+        assert process.returncode == 130 and b"messages" not in said, (process.returncode, said)
+
+
+def test_input_that_cannot_be_read():
+    done = pipe("one\na\0b\n/context\n")
+    assert done.returncode == 1 and b"zero byte after 1 bytes" in done.stderr, done
+    assert b"messages" not in done.stdout, done.stdout
+    for redirection in ("< /", "<&-"):
+        command = f'"$0" chat "$1" {redirection}'
+        done = subprocess.run(["sh", "-c", command, WICK, MODEL], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=TIMEOUT)
+        assert done.returncode == 1 and b"cannot read standard input" in done.stderr, done
 
 
 def test_save_replaces_conversations_alone():
