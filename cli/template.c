@@ -142,16 +142,20 @@ static int parse_own(const wick_file *model, const char *path, wick_template **c
 static int read_template(const char *path, wick_template **compiled, wick_error *error) {
     cli_input input = {0};
     wick_file *model = NULL;
-    if (wick_file_open(path, &model, NULL) == WICK_OK) {
+    wick_error not_open = {0};
+    if (wick_file_open(path, &model, &not_open) == WICK_OK) {
         const int code = parse_own(model, path, compiled, error);
         wick_file_close(model);
         return code;
     }
-    const int code = cli_read_file(path, &input);
+    int code = cli_read_file(path, &input);
     if (code != CLI_OK) return code;
-    wick_template_parse(input.text, input.size, compiled, error);
+    if (strncmp(input.text, "GGUF", 4) == 0)
+        code = cli_report_file(&not_open, path, NULL);
+    else
+        wick_template_parse(input.text, input.size, compiled, error);
     cli_input_free(&input);
-    return CLI_OK;
+    return code;
 }
 
 static void put_results(const template_options *o, const wick_template *compiled,

@@ -645,6 +645,8 @@ def test_templates_that_cannot_be_rendered():
         Path(own).write_bytes(with_template("{{ messages|length }} of {{ bos_token }}"))
         got = json.loads(succeeds("template", own, "--cases", cases))
         equal((got[0]["outcome"], got[0]["text"][:4]), ("ok", "0 of"))
+        Path(own).write_bytes(Path(own).read_bytes()[:1000])
+        fails(1, own, "cut off or damaged", arguments=["template", own, "--cases", cases])
 
 
 def test_manual():
