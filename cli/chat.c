@@ -133,6 +133,7 @@ static int prepare(const chat_options *o, cli_chat *chat) {
     chat->session.draft = desc.session.draft = chat->engine.draft;
     if (code == CLI_OK) cli_load_prefixes(chat->engine.model, o->prefix_cache);
     if (code == CLI_OK) code = open_chat(o, &desc, chat);
+    if (code == CLI_OK) cli_warn_context(chat->engine.model, o->context_length);
     if (code == CLI_OK) cli_note_short_context(chat->engine.model, o->context_length);
     if (code == CLI_OK && o->load != NULL) code = cli_messages_load(chat->talk, o->load);
     if (code == CLI_OK && o->load != NULL && o->system != NULL &&

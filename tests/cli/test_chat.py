@@ -539,6 +539,12 @@ def test_continued_line_and_one_question():
     assert done.returncode == 0 and done.stdout.endswith(b"\n"), done
 
 
+def test_context_beyond_the_model():
+    words = b"warning: the model was made for 512 tokens"
+    assert pipe("", "--context", "513").stderr.count(words) == 1
+    assert words not in pipe("", "--context", "512").stderr + pipe("").stderr
+
+
 def test_template_that_refuses():
     with tempfile.NamedTemporaryFile("w", suffix=".jinja") as template:
         template.write("{{ raise_exception('only roses') }}")
