@@ -69,8 +69,10 @@ static int run(void *given) {
     if (stat(o->folder, &info) == 0 && S_ISREG(info.st_mode))
         return cli_error("'%s' is a file, not a folder; for GGUF files there is 'wick quantize'",
                          o->folder);
-    if (wick_convert_start(o->folder, o->out, &desc, &converting, &error) != WICK_OK)
-        return cli_report(&error, start_hint(error.status));
+    const wick_status status = wick_convert_start(o->folder, o->out, &desc, &converting, &error);
+    if (status == WICK_ERR_VALUE && o->type != NULL)
+        return cli_usage_error(&cli_convert, "%s", error.message);
+    if (status != WICK_OK) return cli_report(&error, start_hint(status));
     const int code = work(converting);
     if (wick_convert_finish(converting, code == CLI_OK, &error) != WICK_OK && code == CLI_OK)
         return cli_report(&error, OUT_HINT);

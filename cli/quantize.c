@@ -86,7 +86,7 @@ static void print_plan(const quantize_options *o, const wick_quantize_tensor *pl
     if (!cli_common.quiet)
         cli_say("%zu of %zu tensors change their type: %s to %s", n_quantized, n,
                 cli_bytes_text(before).text, cli_bytes_text(after).text);
-    if (n_fallbacks > 0)
+    if (n_fallbacks > 0 && !cli_common.quiet)
         cli_say(
             "%zu tensors get another type than the one of %s: their rows do not fill its blocks",
             n_fallbacks, o->type);
@@ -94,7 +94,7 @@ static void print_plan(const quantize_options *o, const wick_quantize_tensor *pl
         cli_warn("%zu tensors are quantized already and lose precision again: begin with a file of "
                  "f16, bf16 or f32",
                  n_again);
-    if (o->imatrix != NULL && n_without > 0)
+    if (o->imatrix != NULL && n_without > 0 && !cli_common.quiet)
         cli_say("%zu tensors are not in the importance matrix", n_without);
 }
 

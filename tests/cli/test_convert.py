@@ -148,7 +148,7 @@ def test_types():
             equal(got.tensors["blk.0.attn_q.weight"][1], number)
             equal(got.tensors["blk.0.attn_norm.weight"][1], 0)
             equal(got.values["general.file_type"], file_type)
-        fails(1, "cannot convert to the type",
+        fails(2, "cannot convert to the type",
               arguments=["convert", f"{top}/tiny", f"{top}/x.gguf", "--type", "Q4_0"])
         fails(1, "--force replaces it", arguments=["convert", f"{top}/tiny", f"{top}/out.gguf"])
     return None

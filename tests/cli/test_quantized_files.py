@@ -33,7 +33,8 @@ def test_what_is_told():
         equal(row.split()[1:], ["f32", "->", "q5_0", "(fallback)"])
         assert b"tensors get another type than the one of Q4_K_M" in done.stderr, done.stderr
         assert f"wrote {folder}/out.gguf".encode() in done.stderr, done.stderr
-        equal(wick("quantize", MODEL, f"{folder}/quiet.gguf", "F16", "--quiet").stderr, b"")
+        for kind in ("F16", "Q4_K_M"):
+            equal(wick("quantize", MODEL, f"{folder}/{kind}", kind, "--quiet").stderr, b"")
         info = succeeds("info", f"{folder}/out.gguf", "--json")
         assert b'"general.file_type"' in info
 
