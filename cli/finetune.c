@@ -277,6 +277,7 @@ typedef struct job {
     double loss;               /* of the last step */
     double sum;                /* of the losses since the last line */
     uint64_t n_summed;
+    bool has_trained; /* a step */
     bool is_json;
 } job;
 
@@ -320,6 +321,7 @@ static void look(void *given, const wick_progress *progress, cli_progress *line)
         cli_warn("the device was lost; the training goes on after step %" PRIu64, event->step);
     }
     if (event->kind == WICK_FINETUNE_STEP) {
+        j->has_trained = true;
         j->loss = event->loss;
         j->sum += event->loss;
         j->n_summed++;
@@ -360,6 +362,9 @@ static int train(const finetune_options *o, const cli_engine *engine, wick_finet
     const wick_status status = cli_poll_all(&work, &error);
     if (status < 0) return cli_report(&error, cli_step_hint(status));
     if (status != WICK_OK) return stop(&j);
+    if (!j.has_trained && !cli_common.quiet)
+        cli_say("nothing is left to train: the checkpoint has %" PRIu64 " steps, of %" PRIu64,
+                j.event.step, j.event.steps);
     if (wick_finetune_save(finetune, o->out, &error) != WICK_OK)
         return cli_report(
             &error, "the checkpoint has all steps: --resume writes the adapter once there is room");

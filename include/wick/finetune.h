@@ -112,9 +112,10 @@ typedef enum wick_finetune_event_kind {
 
 typedef struct wick_finetune_event {
     wick_finetune_event_kind kind;
-    uint64_t step, steps, n_tokens; /* n_tokens: read by all steps since start, padding aside */
-    double loss, perplexity;        /* nats for each learned token, and exp of it */
-    double rate;                    /* of the step */
+    uint64_t step, steps;
+    uint64_t n_tokens;       /* read by all steps, those before a resume too, padding aside */
+    double loss, perplexity; /* nats for each learned token, and exp of it */
+    double rate;             /* of the step */
 } wick_finetune_event;
 
 typedef struct wick_finetune wick_finetune;

@@ -28,6 +28,19 @@ static void shuffle(wick_finetune *f, uint64_t epoch) {
     f->epoch = epoch;
 }
 
+/* Each epoch reads every example once, the last one of these a part of them. */
+uint64_t wk_finetune_tokens_before(wick_finetune *f) {
+    const uint64_t n = f->step * f->desc.batch, epochs = n / f->n_trained;
+    uint64_t all = 0, last = 0;
+    shuffle(f, epochs);
+    for (size_t i = 0; i < f->n_trained; i++) {
+        const uint32_t size = wk_example_at(f->examples, f->order[i]).n;
+        all += size;
+        if (i < n % f->n_trained) last += size;
+    }
+    return epochs * all + last;
+}
+
 /* Of the batch of this step, or of those held out. */
 static size_t count_examples(const wick_finetune *f) {
     return f->phase == WK_FINETUNE_LEARNING ? f->desc.batch : f->n_held;

@@ -77,6 +77,8 @@ void wk_finetune_drop(wick_finetune *f);
 void wk_finetune_enter(wick_finetune *f, wk_finetune_phase phase);
 /* To the next step, or to the end. */
 void wk_finetune_go_on(wick_finetune *f);
+/* Tokens that the steps before this one have read. */
+uint64_t wk_finetune_tokens_before(wick_finetune *f);
 
 /* checkpoint.c */
 /* From what is kept, or from the file. */

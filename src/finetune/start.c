@@ -243,6 +243,7 @@ static wick_status begin(wick_finetune *f, wick_error *err) {
     WK_TRY(make_optimizer(f, err));
     WK_TRY(list_stored(f, err));
     if (f->has_checkpoint || f->kept.size > 0) WK_TRY(wk_finetune_load(f, err));
+    f->n_tokens = wk_finetune_tokens_before(f);
     enter_first(f);
     return WICK_OK;
 }

@@ -110,6 +110,22 @@ def test_resume():
         equal(max(found), 40)
 
 
+def test_resume_counts_on():
+    with tempfile.TemporaryDirectory() as folder:
+        text, adapter = Path(folder) / "lines.jsonl", Path(folder) / "a.gguf"
+        text.write_text("".join(json.dumps({"text": TEXT[:9 * i]}) + "\n" for i in range(1, 10)))
+        whole = [e["tokens"] for e in train(text, Path(folder) / "b.gguf", "--steps", 9)]
+        first = train(text, adapter, "--steps", 4, "--eval-every", 9)
+        rest = train(text, adapter, "--steps", 9, "--resume")
+        equal([e["tokens"] for e in first[:5] + rest], whole)
+        for steps in (9, 8):
+            done = wick("finetune", MODEL, "--data", text, "-o", adapter, *OPTIONS[:-1],
+                        "--steps", steps, "--resume")
+            equal(done.returncode, 0)
+            words = f"nothing is left to train: the checkpoint has 9 steps, of {steps}"
+            assert words in done.stderr.decode(), done.stderr
+
+
 def tensors_of(path):
     return json.loads(succeeds("info", path, "--json", "--tensors"))["tensors"]
 
