@@ -118,6 +118,7 @@ static int find_model(const char **field, bool fetches, cli_path paths[MAX_MODEL
 static int note_path(const cli_option *option, const void *field) {
     if (option->kind == &cli_lora) return cli_add_read_loras(field);
     const char *const path = *(const char *const *)field;
+    if (strcmp(path, "-") == 0) return CLI_OK;
     return option->kind == &cli_out ? cli_check_target(path, option->name)
                                     : cli_add_read_file(path);
 }
@@ -135,7 +136,6 @@ static int check_paths(const cli_command *command, unsigned char *options,
             if (option->kind != kinds[k] || *field == NULL) continue; /* or an empty list */
             if (option->kind == &cli_model)
                 code = find_model(field, command->fetches, paths, &n_models);
-            if (strcmp(*field, "-") == 0) continue;
             if (code == CLI_OK) code = note_path(option, field);
         }
     }
