@@ -50,6 +50,17 @@ for (const worker of [false, true]) {
       await assert.rejects(session.tokens(), { code: "STATE" });
       await session.close();
     });
+    await t.test("a session, its model and the session again, while a prompt is read", async () => {
+      const other = await wick.load(file), session = await other.session({ contextLength: 512 });
+      const reading = read(session.generate("Once upon a time there was a dog. ".repeat(27)), 1);
+      const failed = assert.rejects(reading, { code: "STATE", message: "the session is closed" });
+      await new Promise((resolve) => setTimeout(resolve, 3));
+      const [last] = await Promise.all([wick.load(file), session.close(), other.close(),
+                                         session.close(), other.close()]);
+      await failed;
+      assert.equal((await read((await last.session()).generate(prompt), 3)).length, 3);
+      await last.close();
+    });
     await t.test("a model whose texts are embedded", async () => {
       const other = await wick.load(file);
       const embedding = other.embed(Array(20).fill("Once upon a time there was a dog."));

@@ -93,9 +93,15 @@ export class Models {
   }
 
   /** With its sessions; what is under way fails. */
-  async close(id: number): Promise<void> {
-    const held = this.#held.take(id);
-    if (!held) return;
+  close(id: number): Promise<void> {
+    return this.#held.close(id, (held) => this.#end(held));
+  }
+
+  closeAll(): Promise<void> {
+    return this.#held.closeAll(() => true, (held) => this.#end(held));
+  }
+
+  async #end(held: Held): Promise<void> {
     this.#module.gpus.stir();
     await Promise.all(held.embedding);
     await this.apis.closeOf(held.pointer);
@@ -103,10 +109,6 @@ export class Models {
     await this.finetunings.endOf(held.pointer);
     this.adapters.forget(held.pointer);
     this.#module.call("model_close", held.pointer);
-  }
-
-  async closeAll(): Promise<void> {
-    for (const [id] of this.#held.entries()) await this.close(id);
   }
 
   openSession(model: number, options: SessionOptions): number {

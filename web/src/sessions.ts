@@ -59,17 +59,19 @@ export class Sessions {
   }
 
   /** Ends what is under way, which fails. */
-  async close(id: number): Promise<void> {
-    const held = this.#held.take(id);
-    if (!held) return;
+  close(id: number): Promise<void> {
+    return this.#held.close(id, (held) => this.#end(held));
+  }
+
+  closeOf(model: number): Promise<void> {
+    return this.#held.closeAll((held) => held.model === model, (held) => this.#end(held));
+  }
+
+  async #end(held: Held): Promise<void> {
     this.#module.gpus.stir();
     await held.running;
     this.#module.call("answer_close", held.answer);
     this.#module.call("session_close", held.pointer);
-  }
-
-  async closeOf(model: number): Promise<void> {
-    for (const [id, held] of this.#held.entries()) if (held.model === model) await this.close(id);
   }
 
   configure(id: number, options: GenerateOptions): Promise<void> {
