@@ -138,6 +138,29 @@ test("who stops in the middle goes on, and gives up by a signal", async () => {
   await wick.close();
 });
 
+test("a model is closed while its training is, or while one begins", async () => {
+  const wick = await open({ threads: 1 });
+  let model = await load(wick);
+  const training = await model.finetune(OPTIONS), events = training[Symbol.asyncIterator]();
+  await events.next();
+  const step = assert.rejects(events.next(), { code: "STATE" });
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  await Promise.all([training.close(), model.close(), step]);
+  model = await load(wick);
+  await wick.ones([2]).exp().describe(); // it is queued, and the training waits for it
+  const begun = [model.finetune(OPTIONS), model.finetune(OPTIONS)];
+  const closing = begun[0].then(() => model.close());
+  await rejects(begun[1], "STATE", /the model is being trained/);
+  await closing;
+  model = await load(wick);
+  await wick.ones([2]).exp().describe();
+  const late = rejects(model.finetune(OPTIONS), "STATE", /the model is closed/);
+  await model.close();
+  await late;
+  await (await load(wick)).close();
+  await wick.close();
+});
+
 /** The losses of steps, by number, and what else there was. */
 async function follow(training, each = () => undefined) {
   const losses = [], others = [];

@@ -36,14 +36,16 @@ export class Finetunings {
       throw new WickError("STATE", "the model is being trained: close that first");
   }
 
-  async start(model: number, options: FinetuneOptions):
+  /** find: throws where the model is closed. */
+  async start(find: () => number, options: FinetuneOptions):
   Promise<{ id: number; info: ExamplesInfo }> {
     checkTensors(this.#module);
-    this.checkFree(model);
     const { text, jsonLines, contextLength = DEFAULT_CONTEXT, state = new Uint8Array(), ...given }
       = options;
     const m = this.#module;
     await this.#idle();
+    const model = find(); // which may have been closed, or is being trained, since the call
+    this.checkFree(model);
     const examples = m.pointer("examples_make", model, contextLength), at = m.put(state);
     try {
       if (text !== undefined) this.#add("examples_add_text", examples, text);
@@ -101,16 +103,18 @@ export class Finetunings {
   }
 
   /** The model is as it was. */
-  async end(id: number): Promise<void> {
-    const held = this.#held.take(id);
-    if (!held) return;
+  end(id: number): Promise<void> {
+    return this.#held.close(id, (held) => this.#end(held));
+  }
+
+  endOf(model: number): Promise<void> {
+    return this.#held.closeAll((held) => held.model === model, (held) => this.#end(held));
+  }
+
+  async #end(held: Held): Promise<void> {
     await this.#idle().catch(() => undefined); // a device that is lost has nothing queued
     this.#module.call("finetune_finish", held.pointer);
     this.#module.call("examples_release", held.examples);
-  }
-
-  async endOf(model: number): Promise<void> {
-    for (const [id, held] of this.#held.entries()) if (held.model === model) await this.end(id);
   }
 
   /** What is queued has been computed. */

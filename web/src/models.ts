@@ -124,8 +124,7 @@ export class Models {
   }
 
   startFinetuning(model: number, options: FinetuneOptions) {
-    const { pointer } = this.#held.get(model);
-    return this.finetunings.start(pointer, options);
+    return this.finetunings.start(() => this.#held.get(model).pointer, options);
   }
 
   addAdapter(model: number, file: Uint8Array, scale: number): void {
