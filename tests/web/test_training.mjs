@@ -89,6 +89,13 @@ onBoth("optimizers step, and go on from their stored state", async (wick) => {
   const optimizer = wick.optimizer([p], { kind: "sgd" });
   optimizer.step([p, p], 1);
   await rejects(wick.sync(), "ARGUMENT", /2 gradients for 1/);
+  for (const rate of ["0.1", undefined, [1], 1n])
+    assert.throws(() => optimizer.step([p], rate), { code: "ARGUMENT", message: /^step: a number/ });
+  optimizer.step([p], NaN);
+  await rejects(wick.sync(), "VALUE", /the rate is nan/);
+  for (const steps of [[NaN], [-1], [1.5], ["2"], [1, 2], []])
+    assert.throws(() => optimizer.setSteps(steps), { code: "ARGUMENT", message: /^setSteps: 1 whole/ });
+  assert.deepEqual([await optimizer.steps(), ...await read(p)], [[0], [1, 1]]);
   optimizer.step([wick.ones([3])], 1);
   await rejects(wick.sync(), "SHAPE", /optimizer: \[2\] and \[3\]/);
   await wick.close();

@@ -44,9 +44,7 @@ export class Commands {
   ops(name: string, operands: Operand[], numbers: number[], nResults: number,
       dtype?: Dtype): Tensor[] {
     const inputs = operands.map((operand) => this.numberOf(operand, name));
-    for (const value of numbers)
-      if (typeof value !== "number")
-        throw new WickError("ARGUMENT", `${name}: a number is wanted, not ${kindOf(value)}`);
+    for (const value of numbers) checkNumber(value, name);
     const outputs = this.newIds(nResults);
     this.give({ kind: "op", name, inputs, numbers, outputs, ...(dtype && { dtype }) });
     return this.adopt(outputs, name);
@@ -159,6 +157,12 @@ export class Commands {
     // Commands fail with their results. Where the engine is gone, every other call says so.
     this.#port.call("tensorCommands", [commands], { transfer }).catch(() => undefined);
   }
+}
+
+/** Throws where it is no number: of a text the module would take the address. */
+export function checkNumber(value: unknown, name: string): void {
+  if (typeof value !== "number")
+    throw new WickError("ARGUMENT", `${name}: a number is wanted, not ${kindOf(value)}`);
 }
 
 /** Those in a value, in its arrays and plain objects. */

@@ -1,6 +1,6 @@
 /** Optimizers, which change parameters in place by their gradients. */
 import { joinBytes } from "./byte_source.js";
-import { type Commands, NONE } from "./commands.js";
+import { checkNumber, type Commands, NONE } from "./commands.js";
 import { WickError } from "./errors.js";
 import { checked, OPTIMIZER } from "./options.js";
 import type { Tensor } from "./tensor.js";
@@ -10,6 +10,10 @@ import { bytesOf } from "./values.js";
 /** Where 0 is meant and would be the default. */
 const meant = (value: number | undefined): number | undefined =>
   value === 0 ? Number.MIN_VALUE : value;
+
+/** Whether these can be the steps that n parameters have made. */
+const areSteps = (steps: number[], n: number): boolean =>
+  steps.length === n && steps.every((step) => Number.isSafeInteger(step) && step >= 0);
 
 interface Entry {
   dtype: string;
@@ -45,6 +49,7 @@ export class Optimizer {
 
   /** One step at this rate, by a gradient for each parameter; undefined leaves it as it is. */
   step(gradients: (Tensor | undefined)[], rate: number): void {
+    checkNumber(rate, "step");
     this.#commands.give({
       kind: "step", optimizer: this.#open, rate,
       gradients: gradients.map((x) => this.#commands.numberOf(x ?? NONE, "step")),
@@ -69,7 +74,10 @@ export class Optimizer {
   }
 
   setSteps(steps: number[]): void {
-    this.#commands.give({ kind: "setSteps", optimizer: this.#open, steps: [...steps] });
+    const given = [...steps], n = this.#params.length;
+    if (!areSteps(given, n))
+      throw new WickError("ARGUMENT", `setSteps: ${n} whole numbers are wanted, not [${given}]`);
+    this.#commands.give({ kind: "setSteps", optimizer: this.#open, steps: given });
   }
 
   /**
