@@ -125,6 +125,46 @@ const steps = async (line, n) => {
   return losses;
 };
 
+/** Files whose header says something else of the data: nothing of them is loaded. */
+async function checkDamaged({ optimizer, params }, file) {
+  const size = Number(new DataView(file.buffer).getBigUint64(0, true)), data = file.subarray(8 + size);
+  const header = JSON.parse(new TextDecoder().decode(file.subarray(8, 8 + size)));
+  const damages = [
+    [(h) => (h.shift.dtype = "I32"), "MISMATCH", /no shift of \[1\] in f32/],
+    [(h) => (h.shift.dtype = "F64"), "MISMATCH", /no shift of \[1\] in f32/],
+    [(h) => (h.shift.shape = 1), "FORMAT", /checkpoint/],
+    [(h) => h.shift.data_offsets.fill(0), "MISMATCH", /no shift of/],
+    [(h) => (h["shift.square"].data_offsets = [0, 8]), "MISMATCH", /no shift.square of/],
+    ...["4", "4,x", "4,-1", "4,1.5", "4,4,4"].map((steps) =>
+      [(h) => (h.__metadata__.steps = steps), "FORMAT", /checkpoint/]),
+  ];
+  const before = await read(...params);
+  for (const [damage, code, words] of damages) {
+    const damaged = structuredClone(header);
+    damage(damaged);
+    const text = new TextEncoder().encode(JSON.stringify(damaged));
+    const begin = new Uint8Array(BigInt64Array.of(BigInt(text.length)).buffer);
+    await rejects(optimizer.load(Uint8Array.of(...begin, ...text, ...data)), code, words);
+    assert.deepEqual([await optimizer.steps(), ...await read(...params)], [[0, 0], ...before]);
+  }
+}
+
+test("names that a checkpoint could not tell apart are refused", async () => {
+  const wick = await open(), params = [wick.ones([2]), wick.zeros([2])];
+  for (const [kind, names, options] of [
+    ["sgd", ["w", "w"]], ["sgd", ["w", "w.momentum"], { momentum: 0.5 }],
+    ["adamw", ["w", "w.mean"]], ["adamw", ["w.square", "w"]], ["lion", ["w", "w.mean"]],
+    ["lion", ["w", "__metadata__"]]]) {
+    wick.optimizer(params, { kind, names, ...options });
+    await rejects(wick.sync(), "VALUE", /two parameters or states have one name/);
+  }
+  for (const [kind, names] of [["sgd", ["w", "w.momentum"]], ["lion", ["w", "w.square"]]])
+    wick.optimizer(params, { kind, names }).dispose();
+  wick.optimizer(params, {}).dispose();
+  await wick.sync();
+  await wick.close();
+});
+
 onBoth("optimizers go on from a file with all that they train", async (wick) => {
   for (const kind of ["sgd", "adamw", "lion"]) {
     const line = learnLine(wick, kind), other = learnLine(wick, kind);
@@ -145,6 +185,7 @@ onBoth("optimizers go on from a file with all that they train", async (wick) => 
   await rejects(learnLine(wick, "sgd").optimizer.load(file), "MISMATCH", /slope.momentum/);
   const wide = wick.optimizer([wick.zeros([]), wick.ones([2])], { kind: "adamw", names: ["slope", "shift"] });
   await rejects(wide.load(file), "MISMATCH", /shift of \[2\]/);
+  await checkDamaged(line, file);
   line.optimizer.dispose();
   await rejects(line.optimizer.save(), "STATE", /disposed/);
   await wick.close();

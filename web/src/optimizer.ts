@@ -4,7 +4,8 @@ import { checkNumber, type Commands, NONE } from "./commands.js";
 import { WickError } from "./errors.js";
 import { checked, OPTIMIZER } from "./options.js";
 import type { Tensor } from "./tensor.js";
-import type { OptimizerOptions } from "./tensor_types.js";
+import type { Contents } from "./tensors.js";
+import type { Dtype, OptimizerOptions, TensorInfo } from "./tensor_types.js";
 import { bytesOf } from "./values.js";
 
 /** Where 0 is meant and would be the default. */
@@ -14,6 +15,9 @@ const meant = (value: number | undefined): number | undefined =>
 /** Whether these can be the steps that n parameters have made. */
 const areSteps = (steps: number[], n: number): boolean =>
   steps.length === n && steps.every((step) => Number.isSafeInteger(step) && step >= 0);
+
+/** The dtype in a file, which has no narrower floats. */
+const storedDtype = (dtype: Dtype) => (dtype === "f64" ? "f64" : "f32");
 
 interface Entry {
   dtype: string;
@@ -76,7 +80,7 @@ export class Optimizer {
   setSteps(steps: number[]): void {
     const given = [...steps], n = this.#params.length;
     if (!areSteps(given, n))
-      throw new WickError("ARGUMENT", `setSteps: ${n} whole numbers are wanted, not [${given}]`);
+      throw new WickError("ARGUMENT", `setSteps: ${n} whole numbers are wanted`);
     this.#commands.give({ kind: "setSteps", optimizer: this.#open, steps: given });
   }
 
@@ -86,13 +90,14 @@ export class Optimizer {
    */
   async save(): Promise<Uint8Array<ArrayBuffer>> {
     return this.#withAll(async (all) => {
-      const steps = this.steps(); // and all reads: before any step that comes later
-      const contents = await Promise.all(all.map(([name, x]) =>
-        this.#commands.call("readTensor", [this.#commands.numberOf(x, name)])));
-      const header = { __metadata__: { steps: (await steps).join() } } as Header;
+      const reads = all.map(async ([name, x]) =>
+        this.#commands.call("readTensor", [this.#commands.numberOf(x, name)]));
+      // All are asked for at once: before any step that comes later.
+      const [steps, ...contents] = await Promise.all([this.steps(), ...reads]);
+      const header = { __metadata__: { steps: steps.join() } } as Header;
       let end = 0;
       contents.forEach(({ dtype, shape, bytes }, i) => {
-        header[all[i]![0]] = { dtype: dtype === "f64" ? "F64" : "F32", shape,
+        header[all[i]![0]] = { dtype: storedDtype(dtype).toUpperCase(), shape,
                                data_offsets: [end, end += bytes.length] };
       });
       const text = new TextEncoder().encode(JSON.stringify(header));
@@ -107,18 +112,18 @@ export class Optimizer {
    */
   async load(file: Uint8Array): Promise<void> {
     await this.#withAll(async (all) => {
-      const { steps, tensors } = readFile(file);
-      const shapes = await Promise.all(all.map(([, x]) => x.describe()));
-      all.forEach(([name], i) => {
-        if (tensors.get(name)?.shape.join() !== shapes[i]!.shape.join())
-          throw new WickError("MISMATCH", `there is no ${name} of [${shapes[i]!.shape}]`);
+      const { steps, tensors } = readFile(file, this.#params.length);
+      const infos = await Promise.all(all.map(async ([, x]) => x.describe()));
+      all.forEach(([name, x], i) => {
+        this.#commands.numberOf(x, name); // it may have been disposed of meanwhile
+        checkStored(name, infos[i]!, tensors.get(name));
       });
+      this.setSteps(steps);
       for (const [name, x] of all) {
         const stored = this.#commands.data(tensors.get(name)!);
         x.copy(stored);
         stored.dispose();
       }
-      this.setSteps(steps);
     });
   }
 
@@ -144,16 +149,26 @@ export class Optimizer {
   }
 }
 
-/** Of a file: the steps, and a command for each tensor. */
-function readFile(file: Uint8Array) {
+/** Throws where a file does not have this tensor, and all of it. */
+function checkStored(name: string, { dtype, shape }: TensorInfo, found?: Contents): void {
+  const wanted = storedDtype(dtype), size = shape.reduce((a, b) => a * b, wanted === "f64" ? 8 : 4);
+  if (found?.dtype !== wanted || found.shape.join() !== shape.join() || found.bytes.length !== size)
+    throw new WickError("MISMATCH", `there is no ${name} of [${shape}] in ${wanted}`);
+}
+
+/** Of a file: the steps of n parameters, and the tensors. */
+function readFile(file: Uint8Array, n: number) {
   try {
     const { buffer } = file.slice(), start = 8 + Number(new DataView(buffer).getBigInt64(0, true));
     const { __metadata__: { steps }, ...entries } =
       JSON.parse(new TextDecoder().decode(buffer.slice(8, start))) as Header;
-    const tensors = Object.entries(entries).map(([name, { dtype, shape, data_offsets: [from, to] }]) =>
-      [name, { dtype: dtype.toLowerCase() as "f32" | "f64", shape,
-               bytes: new Uint8Array(buffer, start + from, to - from).slice() }] as const);
-    return { steps: steps.split(",").map(Number), tensors: new Map(tensors) };
+    const tensors = new Map<string, Contents>();
+    for (const [name, { dtype, shape, data_offsets: [from, to] }] of Object.entries(entries))
+      tensors.set(name, { dtype: dtype.toLowerCase() as Dtype, shape: [...shape],
+                          bytes: new Uint8Array(buffer, start + from, to - from).slice() });
+    const counts = steps.split(",").map(Number);
+    if (!areSteps(counts, n)) throw new Error("steps");
+    return { steps: counts, tensors };
   } catch (cause) {
     throw new WickError("FORMAT", "not a checkpoint of an optimizer", { cause });
   }

@@ -153,6 +153,10 @@ export class Training {
       const pointer = m.pointer("optimizer_make", this.#device, JSON.stringify(options), list,
                                 params.length);
       this.#optimizers.set(optimizer, { pointer, nParams: params.length });
+      const names = ["__metadata__", ...options.names ?? [], ...this.stateNames(optimizer)];
+      if (new Set(names).size === names.length) return;
+      this.run({ kind: "releaseOptimizer", optimizer });
+      throw new WickError("VALUE", "optimizer: two parameters or states have one name");
     } finally {
       m.release(list);
     }
