@@ -349,6 +349,23 @@ onBoth("what an operation's functions do wrong", async (wick) => {
   await wick.close();
 });
 
+test("an operation of tensors that failed leaves no promise behind", async (t) => {
+  const wick = await open(), cube = wick.operation(CUBE), left = [];
+  const add = wick.operation({ ...CUBE, inputs: 2, gradient: undefined });
+  const listener = (reason) => left.push(reason.message);
+  process.on("unhandledRejection", listener);
+  t.after(() => process.off("unhandledRejection", listener));
+  const failed = () => wick.ones([2]).matmul(wick.ones([3])), disposed = wick.ones([2]);
+  disposed.dispose();
+  await rejects(cube.run([failed()]), "SHAPE", /matmul/);
+  await rejects(add.run([failed(), disposed]), "STATE", /disposed/);
+  await assert.rejects(cube.run([undefined]), TypeError);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.deepEqual(left, []);
+  await wick.sync().catch(() => undefined);
+  await wick.close();
+});
+
 const SCALED_SQUARE = `
 @group(0) @binding(0) var<storage, read_write> y: array<f32>;
 @group(0) @binding(1) var<storage, read> x: array<f32>;

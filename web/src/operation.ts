@@ -70,11 +70,12 @@ export class Operation {
     if (this.#isDisposed) throw new WickError("STATE", `operation ${name} is disposed`);
     if (inputs.length !== wanted)
       throw new WickError("ARGUMENT", `${name}: ${inputs.length} inputs, ${wanted} are wanted`);
-    const values = kernel ? [] : inputs.map((x) => x.read());
-    const infos = await Promise.all(inputs.map((x) => x.describe()));
+    const values = Promise.all(kernel ? [] : inputs.map(async (x) => x.read()));
+    values.catch(() => undefined); // where a shape fails, too, nobody waits for them
+    const infos = await Promise.all(inputs.map(async (x) => x.describe()));
     const made = this.#options.shape(infos.map((info) => ({ ...info })));
     this.#check("shape", made);
-    if (!kernel) return this.#compute(inputs, infos, await Promise.all(values), made);
+    if (!kernel) return this.#compute(inputs, infos, await values, made);
     const { size, uniform } = launch!(infos, made);
     return this.#give(inputs, made, kernel.launch(size, uniform));
   }
