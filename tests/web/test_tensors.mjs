@@ -450,6 +450,9 @@ test("after a loss tensors are gone, and new ones are computed", { skip: missing
   await assert.rejects(x.exp().read(), { code: "DEVICE_LOST" });
   await wick.sync().catch(() => undefined);
   assert.equal(await wick.ones([4]).sum().item(), 4);
+  await wick.loseDevice();
+  await assert.rejects(wick.sync(), { code: "DEVICE_LOST" });
+  assert.equal(await wick.ones([4]).sum().item(), 4);
   await wick.close();
 });
 

@@ -87,10 +87,12 @@ export class Tensors {
   }
 
   /** Ends when the device has computed all that was given. */
-  async sync(signal: AbortSignal): Promise<void> {
-    await this.#inOrder(() => this.#flush());
-    await this.#module.finish(() => this.#module.checked("device_run", this.#device), signal);
-    this.#tell();
+  sync(signal: AbortSignal): Promise<void> {
+    return this.#recovering(async () => {
+      await this.#inOrder(() => this.#flush());
+      await this.#module.finish(() => this.#module.checked("device_run", this.#device), signal);
+      this.#tell();
+    });
   }
 
   describe(id: number): Promise<TensorInfo> {
@@ -101,18 +103,11 @@ export class Tensors {
   }
 
   /** Floats of 8 and 16 bits come as f32. */
-  async read(id: number, { signal }: Pick<CallContext, "signal">): Promise<Contents> {
-    try {
-      return await this.#read(id, signal);
-    } catch (reason) {
-      await this.#recover(toWickError(reason));
-      throw reason;
-    }
-  }
-
-  async #read(id: number, signal: AbortSignal): Promise<Contents> {
-    const { reading, size, info } = await this.#inOrder(() => this.#startReading(id));
-    return { ...info, bytes: await this.#module.finishReading(reading, this.#device, size, signal) };
+  read(id: number, { signal }: Pick<CallContext, "signal">): Promise<Contents> {
+    return this.#recovering(async () => {
+      const { reading, size, info } = await this.#inOrder(() => this.#startReading(id));
+      return { ...info, bytes: await this.#module.finishReading(reading, this.#device, size, signal) };
+    });
   }
 
   async #startReading(id: number) {
@@ -305,6 +300,15 @@ export class Tensors {
   async #flush(): Promise<void> {
     await this.#module.finish(() => this.#module.checked("device_flush", this.#device));
     this.#queued = 0;
+  }
+
+  async #recovering<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (reason) {
+      await this.#recover(toWickError(reason));
+      throw reason;
+    }
   }
 
   /** Opens a lost device again before the error is reported: tensors made after that are on the
