@@ -152,6 +152,24 @@ test("options of the engine", async () => {
                        { code: "IO", message: /^file:\/\/\/nowhere\/wick.wasm / });
 });
 
+test("the GPU that saves power is asked for where that is wanted", async () => {
+  for (const [gpuOptions, wanted] of [[{ lowPower: true }, "low-power"], [{}, "high-performance"]]) {
+    const asked = new Set(), opened = [];
+    const requestAdapter = async ({ powerPreference }) => {
+      asked.add(powerPreference);
+      const requestDevice = async () => {
+        opened.push(powerPreference);
+        throw new Error("no device");
+      };
+      return { info: {}, features: new Set(), limits: {}, requestDevice };
+    };
+    await assert.rejects(Wick.open({ backend: "webgpu", gpu: { requestAdapter }, gpuOptions }),
+                         { message: /no device/ });
+    assert.deepEqual([...asked], [wanted]);
+    assert.equal(opened[0], wanted);
+  }
+});
+
 test("a worker that cannot start, or ends", async () => {
   const options = { backend: "cpu", worker: true };
   const baseUrl = "file:///nowhere/";

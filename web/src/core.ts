@@ -27,6 +27,7 @@ export class Core {
       ...(signal && { signal }),
       backend,
       gpu: backend === "cpu" ? undefined : parts.gpu,
+      isLowPower: gpuOptions?.lowPower ?? false,
       threads: given.threads,
       threadHost: parts.threadHost,
       mayWait: isWorker || isNode(),

@@ -80,6 +80,9 @@ const isSoftware = (adapter: GPUAdapter): boolean => {
     ?? (adapter as GPUAdapter & { isFallbackAdapter?: boolean }).isFallbackAdapter ?? false;
 };
 
+const preference = (isLowPower: boolean): GPURequestAdapterOptions =>
+  ({ powerPreference: isLowPower ? "low-power" : "high-performance" });
+
 /**
  * Firefox looks at its GPU when it is given something to do, otherwise every 100 ms: while a caller
  * waits, it is given empty submits.
@@ -130,7 +133,7 @@ export class Gpus extends Waiting {
   }
 
   /** Looks for an adapter, before the module asks whether there is one. */
-  async find(): Promise<Found> {
+  async find(isLowPower: boolean): Promise<Found> {
     this.#found = { isSoftware: false, reason: "" };
     if (!this.#gpu) {
       this.#found.reason = (globalThis as { isSecureContext?: boolean }).isSecureContext === false
@@ -140,7 +143,7 @@ export class Gpus extends Waiting {
       return this.#found;
     }
     try {
-      const adapter = await this.#gpu.requestAdapter({ powerPreference: "high-performance" });
+      const adapter = await this.#gpu.requestAdapter(preference(isLowPower));
       if (adapter) this.#found = { adapter, isSoftware: isSoftware(adapter), reason: "" };
       else this.#found.reason = "the browser has WebGPU, but offers no GPU: its driver may be "
         + "blocked, or hardware acceleration switched off";
@@ -175,12 +178,10 @@ export class Gpus extends Waiting {
 
   async #open(d: Device, flags: number): Promise<void> {
     // An adapter opens one device; the one that find() saw serves first.
-    const options: GPURequestAdapterOptions = {
-      powerPreference: flags & 1 ? "low-power" : "high-performance",
-    };
     const seen = this.#found.adapter;
     this.#found.adapter = undefined;
-    const adapter = seen ?? (await this.#gpu?.requestAdapter(options)) ?? undefined;
+    const adapter = seen ?? (await this.#gpu?.requestAdapter(preference((flags & 1) !== 0)))
+      ?? undefined;
     if (!adapter) throw new Error("there is no adapter of WebGPU");
     const has = (feature: string) => adapter.features.has(feature as GPUFeatureName);
     const wanted: GPUFeatureName[] = [];

@@ -25,6 +25,7 @@ const READ_WAIT_MS = 4;
 export interface ModuleOptions extends ModuleChoice {
   backend: BackendName;
   gpu: GPU | undefined;
+  isLowPower: boolean;
   /** That the CPU is to have; undefined: as it makes sense here. */
   threads: number | undefined;
   threadHost: ThreadHost;
@@ -72,7 +73,7 @@ export class Module {
     let made: Module | undefined;
     const memory = () => made!.memory;
     const gpus = new Gpus(options.gpu, memory, options.lost);
-    const isOnGpu = await gpus.find().then((found) => options.backend !== "cpu"
+    const isOnGpu = await gpus.find(options.isLowPower).then((found) => options.backend !== "cpu"
       && found.adapter !== undefined && (!found.isSoftware || options.backend === "webgpu"));
     const threads = await Threads.prepare({ ...options, isOnGpu });
     const wick = {
