@@ -79,6 +79,9 @@ async function checkAdapters(wick, bytes) {
   await plain.setAdapters([{ adapter: other }]);
   assert.equal(await plain.generate("The miller").text(), texts[1]);
   await rejects(plain.setAdapters([{ adapter: other, scale: NaN }]), "VALUE", /finite/);
+  const engine = await open(), foreign = await (await load(engine)).loadAdapter(bytes);
+  await rejects(plain.setAdapters([{ adapter: foreign }]), "ARGUMENT", /another engine/);
+  await engine.close();
   await rejects(plain.setAdapters(adapter), "ARGUMENT", /array/);
   await rejects(plain.setAdapters([adapter]), "ARGUMENT", /loadAdapter/);
   await rejects(model.loadAdapter("file"), "ARGUMENT", /bytes of a file/);

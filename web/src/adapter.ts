@@ -13,9 +13,10 @@ export class Adapter {
     this.#id = id;
   }
 
-  /** @internal */
-  get id(): number {
-    return this.#id;
+  /** Its number, for a session of the engine that it belongs to. @internal */
+  use(port: Port): number {
+    if (port === this.#port) return this.#id;
+    throw new WickError("ARGUMENT", "the adapter belongs to another engine");
   }
 
   /** STATE while sessions use it. The model closes what is left. */
@@ -36,13 +37,13 @@ export interface AdapterUse {
 }
 
 /** The numbers of a session's adapters, each with its scale. */
-export function adapterUses(uses: AdapterUse[]): [number, number][] {
+export function adapterUses(uses: AdapterUse[], port: Port): [number, number][] {
   checkArray(uses, "adapters");
   return uses.map((use) => {
     if (!(use?.adapter instanceof Adapter))
       throw new WickError("ARGUMENT",
         `an adapter is what model.loadAdapter gave, not ${kindOf(use?.adapter)}`);
-    return [use.adapter.id, use.scale ?? 1];
+    return [use.adapter.use(port), use.scale ?? 1];
   });
 }
 

@@ -147,7 +147,7 @@ export class Session {
    * is computed again with them before it goes on.
    */
   async setAdapters(uses: AdapterUse[]): Promise<void> {
-    const adapters = adapterUses(uses);
+    const adapters = adapterUses(uses, this.#port);
     await this.#port.call("setAdapters", [this.#id, adapters]);
     this.#adapters = adapters;
   }
