@@ -334,6 +334,9 @@ onBoth("what an operation's functions do wrong", async (wick) => {
   await rejects(make({}).run([x, x]), "ARGUMENT", /cube: 2 inputs, 1 are wanted/);
   assert.throws(() => make({ compute: undefined }), { code: "VALUE" });
   assert.throws(() => make({ inputs: 0 }), { code: "VALUE" });
+  for (const gradient of [() => [], ([v]) => [v, v], ([v]) => v])
+    assert.throws(() => make({ gradient }),
+                  { code: "VALUE", message: /cube: gradient must return an array of 1/ });
   assert.throws(() => make({ gradient: () => [wick.ones([1]).write(Float32Array.of(1))] }),
                 { code: "UNSUPPORTED" });
   let waited;

@@ -56,8 +56,8 @@ export class Operation {
     commands.give({
       kind: "operation", operation: this.#id, name, kernel: kernel?.use(commands) ?? 0,
       nInputs: inputs + (kernel ? 0 : outputs), nOutputs: outputs,
-      gradient: gradient && commands.program(
-        inputs + 2, (x) => gradient(x.slice(0, inputs), x[inputs]!, x[inputs + 1]!), name),
+      gradient: gradient && commands.program(inputs + 2, (x) => this.#check(
+        "gradient", gradient(x.slice(0, inputs), x[inputs]!, x[inputs + 1]!), inputs), name),
     });
   }
 
@@ -74,7 +74,7 @@ export class Operation {
     values.catch(() => undefined); // where a shape fails, too, nobody waits for them
     const infos = await Promise.all(inputs.map(async (x) => x.describe()));
     const made = this.#options.shape(infos.map((info) => ({ ...info })));
-    this.#check("shape", made);
+    this.#check("shape", made, this.#nOutputs);
     if (!kernel) return this.#compute(inputs, infos, await values, made);
     const { size, uniform } = launch!(infos, made);
     return this.#give(inputs, made, kernel.launch(size, uniform));
@@ -83,7 +83,7 @@ export class Operation {
   async #compute(inputs: Tensor[], infos: TensorInfo[], values: TensorValues[],
                  made: TensorInfo[]): Promise<Tensor[]> {
     const computed = await this.#options.compute!(values, infos);
-    this.#check("compute", computed);
+    this.#check("compute", computed, this.#nOutputs);
     const results = computed.map((data, i) =>
       this.#makeTensor(data, made[i]!.shape, made[i]!.dtype).keep());
     try {
@@ -94,10 +94,10 @@ export class Operation {
     }
   }
 
-  #check(what: string, list: unknown[]): void {
-    if (Array.isArray(list) && list.length === this.#nOutputs) return;
+  #check<T>(what: string, list: T[], n: number): T[] {
+    if (Array.isArray(list) && list.length === n) return list;
     throw new WickError("VALUE",
-      `operation ${this.#options.name}: ${what} must return an array of ${this.#nOutputs}`);
+      `operation ${this.#options.name}: ${what} must return an array of ${n}`);
   }
 
   #give(inputs: Tensor[], infos: TensorInfo[], launch: Launch): Tensor[] {
