@@ -51,6 +51,29 @@ onBoth("a tensor is what it was when the operation was called", async (wick) => 
   await wick.close();
 });
 
+test("a tensor is written from an array of its dtype alone", async () => {
+  const wick = await open(), made = (dtype) => wick.zeros([2]).cast(dtype);
+  const arrays = {
+    f32: Float32Array.of(1, 0), f64: Float64Array.of(1, 0), i64: BigInt64Array.of(1n, 0n),
+    i32: Int32Array.of(1, 0), u32: Uint32Array.of(1, 0), i16: Int16Array.of(1, 0),
+    i8: Int8Array.of(1, 0), u8: Uint8Array.of(1, 0), bool: Uint8Array.of(1, 0),
+  };
+  for (const [dtype, values] of Object.entries(arrays))
+    assert.deepEqual(await made(dtype).write(values).read(), values, dtype);
+  assert.deepEqual(await made("bf16").write(Uint16Array.of(0x3f80, 0)).read(), Float32Array.of(1, 0));
+  assert.deepEqual(await made("f8_e4m3").write(Uint8Array.of(0x38, 0)).read(), Float32Array.of(1, 0));
+  assert.deepEqual(await made("u8").write(Buffer.of(1, 2)).read(), Uint8Array.of(1, 2));
+  for (const [dtype, values] of [["f32", Int32Array.of(1, 2)], ["u32", Float32Array.of(1, 2)],
+                                 ["f16", Int16Array.of(1, 2)], ["i8", Uint8Array.of(1, 2)],
+                                 ["f32", [1, 2]]]) {
+    const x = made(dtype);
+    x.write(values);
+    await rejects(x.read(), "DTYPE", new RegExp(`write: ${dtype} wants .*Array, not `));
+    assert.deepEqual(Array.from(await x.read()), [0, 0]);
+  }
+  await wick.close();
+});
+
 onBoth("blocks are weights", async (wick) => {
   const block = new Uint8Array(18).fill(0x99); // q4_0: a scale, 32 times 9 - 8
   new Uint16Array(block.buffer, 0, 1)[0] = 0x4000; // 2

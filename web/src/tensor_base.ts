@@ -75,8 +75,8 @@ export class TensorBase {
   /** Overwrites all of it, in order with operations; values of its dtype (Uint16Array: the bits of
    * f16 and bf16). It must be dense. */
   write(values: TensorValues | Uint16Array): this {
-    const bytes = bytesOf(values);
-    this.commands.give({ kind: "write", tensor: this.number, bytes },
+    const bytes = bytesOf(values), given = values[Symbol.toStringTag];
+    this.commands.give({ kind: "write", tensor: this.number, bytes, given },
                         [bytes.buffer as ArrayBuffer]);
     return this;
   }

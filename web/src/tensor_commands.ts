@@ -6,7 +6,8 @@ export type Command =
   | { kind: "op"; name: string; inputs: number[]; dtype?: Dtype; numbers: number[];
       outputs: number[] }
   | { kind: "data"; output: number; dtype: Dtype; shape: number[]; bytes: Uint8Array }
-  | { kind: "write"; tensor: number; bytes: Uint8Array }
+  /** given: the kind of array that the bytes are of. */
+  | { kind: "write"; tensor: number; bytes: Uint8Array; given: string }
   | { kind: "run"; kernel: number; tensors: number[]; workgroups: number[] | number;
       uniform: Uint8Array }
   | { kind: "seed"; seed: bigint; stream: bigint }

@@ -8,7 +8,7 @@ import { toWickError, WickError } from "./errors.js";
 import type { Module } from "./module.js";
 import type { Command, Program } from "./tensor_commands.js";
 import { Training } from "./training.js";
-import { hasValue, isNarrow, NUMBER_DTYPES } from "./values.js";
+import { arrayOf, hasValue, isNarrow, NUMBER_DTYPES } from "./values.js";
 import type { Dtype, KernelOptions, TensorInfo } from "./tensor_types.js";
 
 /** Operations that the module queues without having to wait: `WK_QUEUE_DRAIN` and their parts. */
@@ -282,9 +282,12 @@ export class Tensors {
     this.#module.call("device_set_seed", this.#device, ...words);
   }
 
-  #write({ tensor, bytes }: Extract<Command, { kind: "write" }>): void {
+  #write({ tensor, bytes, given }: Extract<Command, { kind: "write" }>): void {
     const m = this.#module;
-    const pointer = this.#get(tensor);
+    const pointer = this.#get(tensor), { dtype } = this.#describe(pointer).info;
+    const wanted = arrayOf(dtype);
+    if (given !== wanted)
+      throw new WickError("DTYPE", `write: ${dtype} wants ${wanted}, not ${given}`);
     m.withBytes(bytes, (at, size) => m.checked("tensor_write", pointer, at, size));
   }
 

@@ -31,6 +31,11 @@ const isStored = (dtype: Dtype): boolean => dtype.startsWith("f8_");
 /** Floats that JavaScript has no array of: they come from f32, and come back as it. */
 export const isNarrow = (dtype: Dtype): boolean => isHalf(dtype) || isStored(dtype);
 
+/** The kind of array that holds a dtype's elements bit by bit. */
+export const arrayOf = (dtype: Dtype): string =>
+  isHalf(dtype) ? "Uint16Array"
+    : hasClass(dtype) && !isStored(dtype) ? CLASSES[dtype].name : "Uint8Array";
+
 /** Whether a dtype has this value, floats as nearly as they can. */
 export function hasValue(dtype: Dtype, value: number | bigint): boolean {
   const span = 2 ** (parseInt(dtype.slice(1)) || 1), least = dtype.startsWith("i") ? -span / 2 : 0;
