@@ -111,6 +111,13 @@ for (const worker of [false, true]) {
     // A worker may have ended the first before it hears of the second.
     if (worker && second.value) assert.deepEqual(second.value, saved.value);
     else assert.match(second.reason.message, /^the session is busy: /);
+    const length = (await session.tokens()).length;
+    const [whole, reset] = await Promise.allSettled([session.save(), session.reset()]);
+    assert.deepEqual(whole.value, saved.value);
+    // A worker may have saved before it hears of the reset.
+    if (!worker) assert.match(reset.reason.message, /^the session is busy: /);
+    if (reset.reason) assert.equal((await session.tokens()).length, length);
+    await session.restore(whole.value);
     const controller = new AbortController();
     controller.abort();
     const before = await session.tokens();

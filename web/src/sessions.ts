@@ -124,7 +124,7 @@ export class Sessions {
   }
 
   reset(id: number): void {
-    this.#module.call("session_reset", this.#held.get(id).pointer);
+    this.#module.call("session_reset", this.#free(id).pointer);
   }
 
   stats(id: number): SessionStats {
@@ -147,11 +147,17 @@ export class Sessions {
     });
   }
 
-  async #begin<T>(id: number, work: (held: Held) => Promise<T>): Promise<T> {
+  /** One that no call is at. */
+  #free(id: number): Held {
     const held = this.#held.get(id);
     if (held.isBusy)
       throw new WickError("STATE", "the session is busy: await the call, or end the generation, "
         + "before this one");
+    return held;
+  }
+
+  async #begin<T>(id: number, work: (held: Held) => Promise<T>): Promise<T> {
+    const held = this.#free(id);
     held.isBusy = true;
     const result = work(held).finally(() => (held.isBusy = false));
     held.running = result.catch(() => undefined);
