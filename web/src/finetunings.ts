@@ -23,7 +23,7 @@ interface Held {
 export class Finetunings {
   readonly #module: Module;
   readonly #device: number;
-  readonly #held = new Table<Held>("training");
+  readonly #held = new Table<Held>("training", (held) => this.#end(held));
 
   constructor(module: Module, device: number) {
     this.#module = module;
@@ -104,11 +104,11 @@ export class Finetunings {
 
   /** The model is as it was. */
   end(id: number): Promise<void> {
-    return this.#held.close(id, (held) => this.#end(held));
+    return this.#held.close(id);
   }
 
   endOf(model: number): Promise<void> {
-    return this.#held.closeAll((held) => held.model === model, (held) => this.#end(held));
+    return this.#held.closeAll((held) => held.model === model);
   }
 
   async #end(held: Held): Promise<void> {

@@ -62,7 +62,7 @@ export class Models {
   readonly apis: Apis;
   readonly #module: Module;
   readonly #loader: Loader;
-  readonly #held = new Table<Held>("model");
+  readonly #held = new Table<Held>("model", (held) => this.#end(held));
   /** Numbers that doors write. */
   readonly #scratch: number;
 
@@ -94,11 +94,11 @@ export class Models {
 
   /** With its sessions; what is under way fails. */
   close(id: number): Promise<void> {
-    return this.#held.close(id, (held) => this.#end(held));
+    return this.#held.close(id);
   }
 
   closeAll(): Promise<void> {
-    return this.#held.closeAll(() => true, (held) => this.#end(held));
+    return this.#held.closeAll(() => true);
   }
 
   async #end(held: Held): Promise<void> {

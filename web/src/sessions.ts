@@ -41,7 +41,7 @@ interface Held {
 
 export class Sessions {
   readonly #module: Module;
-  readonly #held = new Table<Held>("session");
+  readonly #held = new Table<Held>("session", (held) => this.#end(held));
   /** Numbers that doors write. */
   readonly #scratch: number;
 
@@ -60,11 +60,11 @@ export class Sessions {
 
   /** Ends what is under way, which fails. */
   close(id: number): Promise<void> {
-    return this.#held.close(id, (held) => this.#end(held));
+    return this.#held.close(id);
   }
 
   closeOf(model: number): Promise<void> {
-    return this.#held.closeAll((held) => held.model === model, (held) => this.#end(held));
+    return this.#held.closeAll((held) => held.model === model);
   }
 
   async #end(held: Held): Promise<void> {

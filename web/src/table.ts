@@ -4,12 +4,15 @@ import { WickError } from "./errors.js";
 export class Table<T> {
   readonly #items = new Map<number, T>();
   /** Out of the table, but not ended yet. */
-  readonly #closing = new Map<number, { item: T; ended: Promise<void> }>();
+  readonly #closing = new Map<number, Promise<void>>();
   readonly #what: string;
+  readonly #end: (item: T) => Promise<void>;
   #last = 0;
 
-  constructor(what: string) {
+  /** end: what closing an item does. */
+  constructor(what: string, end: (item: T) => Promise<void> = async () => undefined) {
     this.#what = what;
+    this.#end = end;
   }
 
   add(item: T): number {
@@ -38,16 +41,16 @@ export class Table<T> {
   }
 
   /** Takes an item out and ends it. Who closes it again meanwhile waits for the same end. */
-  async close(id: number, end: (item: T) => Promise<void>): Promise<void> {
+  close(id: number): Promise<void> {
     const item = this.take(id);
     if (item !== undefined)
-      this.#closing.set(id, { item, ended: end(item).finally(() => this.#closing.delete(id)) });
-    return this.#closing.get(id)?.ended;
+      this.#closing.set(id, this.#end(item).finally(() => this.#closing.delete(id)));
+    return this.#closing.get(id) ?? Promise.resolve();
   }
 
-  /** Closes those of a kind, and waits for those of them that others are closing. */
-  async closeAll(isOne: (item: T) => boolean, end: (item: T) => Promise<void>): Promise<void> {
-    const closing = [...this.#closing].map(([id, { item }]): [number, T] => [id, item]);
-    for (const [id, item] of [...closing, ...this.#items]) if (isOne(item)) await this.close(id, end);
+  /** Closes those of a kind, and waits for all that others are closing, too. */
+  async closeAll(isOne: (item: T) => boolean): Promise<void> {
+    for (const [id, item] of this.#items) if (isOne(item)) void this.close(id);
+    await Promise.all(this.#closing.values());
   }
 }
