@@ -16,6 +16,14 @@ const PENDING = 0, READY = 1, FAILED = 2;
 const NOTHING = 0, LOST = 1, WRONG = 2, NO_MEMORY = 3;
 const COMMAND_WORDS = 7;
 const MAX_TIMESTAMPS = 4096;
+/** Those that a device is opened with, in the order in which the module reads them. */
+const LIMITS = [
+  "maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage",
+  "minStorageBufferOffsetAlignment", "minUniformBufferOffsetAlignment",
+  "maxComputeWorkgroupStorageSize", "maxComputeInvocationsPerWorkgroup",
+  "maxComputeWorkgroupSizeX", "maxComputeWorkgroupSizeY", "maxComputeWorkgroupSizeZ",
+  "maxComputeWorkgroupsPerDimension",
+] as const;
 /** Milliseconds within which a browser reports a lost device after one of its errors. */
 const LOSS_MS = 250;
 
@@ -188,23 +196,10 @@ export class Gpus extends Waiting {
     if (!(d.without & F16) && has("shader-f16")) wanted.push("shader-f16");
     if (!(d.without & SUBGROUPS) && has("subgroups")) wanted.push("subgroups" as GPUFeatureName);
     if (!(d.without & TIMESTAMPS) && has("timestamp-query")) wanted.push("timestamp-query");
-    const l = adapter.limits;
-    const limits: Record<string, number> = flags & 2 ? {} : {
-      maxBufferSize: l.maxBufferSize,
-      maxStorageBufferBindingSize: l.maxStorageBufferBindingSize,
-      maxStorageBuffersPerShaderStage: l.maxStorageBuffersPerShaderStage,
-      minStorageBufferOffsetAlignment: l.minStorageBufferOffsetAlignment,
-      minUniformBufferOffsetAlignment: l.minUniformBufferOffsetAlignment,
-      maxComputeWorkgroupStorageSize: l.maxComputeWorkgroupStorageSize,
-      maxComputeInvocationsPerWorkgroup: l.maxComputeInvocationsPerWorkgroup,
-      maxComputeWorkgroupSizeX: l.maxComputeWorkgroupSizeX,
-      maxComputeWorkgroupSizeY: l.maxComputeWorkgroupSizeY,
-      maxComputeWorkgroupSizeZ: l.maxComputeWorkgroupSizeZ,
-      maxComputeWorkgroupsPerDimension: l.maxComputeWorkgroupsPerDimension,
-    };
+    const limits = flags & 2 ? [] : LIMITS.map((name) => [name, adapter.limits[name]]);
     const device = await adapter.requestDevice({
       requiredFeatures: wanted,
-      requiredLimits: limits,
+      requiredLimits: Object.fromEntries(limits),
     });
     if (d.isClosed) {
       device.destroy();
@@ -238,7 +233,7 @@ export class Gpus extends Waiting {
   }
 
   #describe(d: Device): number[] {
-    const { features, limits: l } = d.device!;
+    const { features, limits } = d.device!;
     const info = d.adapter!.info as GPUAdapterInfo
       & { subgroupMinSize?: number; subgroupMaxSize?: number };
     const language = this.#gpu!.wgslLanguageFeatures;
@@ -247,12 +242,8 @@ export class Gpus extends Waiting {
       | (language?.has("packed_4x8_integer_dot_product") ? DOT4 : 0)
       | (has("timestamp-query") ? TIMESTAMPS : 0);
     return [
-      bits & ~d.without, isSoftware(d.adapter!) ? 1 : 0, l.maxBufferSize,
-      l.maxStorageBufferBindingSize, l.maxStorageBuffersPerShaderStage,
-      l.minStorageBufferOffsetAlignment, l.minUniformBufferOffsetAlignment,
-      l.maxComputeWorkgroupStorageSize, l.maxComputeInvocationsPerWorkgroup,
-      l.maxComputeWorkgroupSizeX, l.maxComputeWorkgroupSizeY, l.maxComputeWorkgroupSizeZ,
-      l.maxComputeWorkgroupsPerDimension, info?.subgroupMinSize ?? 0, info?.subgroupMaxSize ?? 0,
+      bits & ~d.without, isSoftware(d.adapter!) ? 1 : 0, ...LIMITS.map((name) => limits[name]),
+      info?.subgroupMinSize ?? 0, info?.subgroupMaxSize ?? 0,
     ];
   }
 
