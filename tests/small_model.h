@@ -26,7 +26,7 @@ typedef struct small_tensor {
 
 typedef struct small_model {
     small_entry entries[40];
-    small_tensor tensors[40];
+    small_tensor tensors[80];
     int n_entries, n_tensors;
     bool has_no_vocabulary, has_only_tokens; /* no scores and kinds */
     int n_tokens;

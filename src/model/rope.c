@@ -40,7 +40,8 @@ static const char original_key[] = "rope.scaling.original_context_length";
 
 static wick_status read_yarn(const wk_metadata *meta, scaling *out) {
     static const double fast = 32.0, slow = 1.0;
-    WK_TRY(wk_metadata_u32(meta, original_key, (wk_u32_rule){1, INT32_MAX, NULL},
+    const uint32_t trained = out->original_context; /* where the file does not say it */
+    WK_TRY(wk_metadata_u32(meta, original_key, (wk_u32_rule){1, INT32_MAX, &trained},
                            &out->original_context));
     WK_TRY(positive(meta, "rope.scaling.yarn_beta_fast", &fast, &out->beta_fast));
     WK_TRY(positive(meta, "rope.scaling.yarn_beta_slow", &slow, &out->beta_slow));
@@ -60,7 +61,11 @@ static wick_status read_scaling(const wk_metadata *meta, scaling *out) {
     static const double one = 1.0;
     wk_str type;
     WK_TRY(positive(meta, "rope.scale_linear", &one, &out->factor));
-    WK_TRY(positive(meta, "rope.scaling.factor", &out->factor, &out->factor));
+    WK_TRY(wk_metadata_f64(meta, "rope.scaling.factor", &out->factor, &out->factor));
+    if (out->factor == 0.0)
+        out->factor = 1.0; /* none */
+    else
+        WK_TRY(positive(meta, "rope.scaling.factor", &out->factor, &out->factor));
     WK_TRY(wk_metadata_string(meta, "rope.scaling.type", &type));
     WK_TRY(positive(meta, "rope.scaling.attn_factor", &one, &out->attn_factor));
     WK_TRY(wk_metadata_u32(meta, original_key, (wk_u32_rule){0, INT32_MAX, &out->original_context},

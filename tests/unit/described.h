@@ -47,7 +47,7 @@ typedef struct description {
     wk_gguf_parser *parser;
     wk_arena arena;
     wk_hparams hparams;
-    wk_layer_spec layers[40];
+    wk_layer_spec layers[65];
     wick_error error;
 } description;
 

@@ -369,6 +369,93 @@ static void positions_of_windows(void **state) {
     }
 }
 
+/* So many layers, for which a file must have tensors. */
+static void set_layers(small_model *small, const char *architecture, uint32_t n) {
+    set_u32(small, architecture, "block_count", n);
+    for (uint32_t i = 0; small->n_tensors < (int)n; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "more.%u", i);
+        small_add_tensor(small, name, 4, 0);
+    }
+}
+
+/* EXAONE 4 32B has 64 layers, and files that do not name its window. */
+static void window_of_exaone4(void **state) {
+    (void)state;
+    for (uint32_t n = 63; n <= 65; n++) {
+        description found;
+        small_model small = small_model_of("exaone4");
+        set_layers(&small, "exaone4", n);
+        describe_well(&small, &found);
+        assert_int_equal(found.layers[0].attention.window, n == 64 ? 4096 : 0);
+        assert_int_equal(found.layers[3].attention.window, 0);
+        assert_int_equal(found.layers[3].attention.rope, n == 64 ? WK_NO_ROPE : 0);
+        drop(&found);
+    }
+}
+
+/* A multiplier of 0 is none. */
+static void multipliers_of_0(void **state) {
+    static const char *const keys[] = {"embedding_scale", "residual_scale", "attention.scale",
+                                       "logit_scale"};
+    static const char *const architectures[] = {"granite", "command-r"};
+    (void)state;
+    for (size_t i = 0; i < WK_COUNT(architectures); i++) {
+        description usual, found;
+        small_model small = small_model_of(architectures[i]);
+        small_set_f32(&small, "command-r.attention.layer_norm_epsilon", 1e-5F);
+        describe_well(&small, &usual);
+        for (size_t k = 0; k < WK_COUNT(keys); k++) {
+            char key[64];
+            snprintf(key, sizeof key, "%s.%s", architectures[i], keys[k]);
+            small_set_f32(&small, key, 0.0F);
+        }
+        describe_well(&small, &found);
+        assert_true(found.hparams.embedding_scale == usual.hparams.embedding_scale);
+        assert_true(found.hparams.logit_scale == usual.hparams.logit_scale);
+        assert_true(found.layers[0].residual_scale == usual.layers[0].residual_scale);
+        assert_true(found.layers[0].attention.scale == usual.layers[0].attention.scale);
+        drop(&found);
+        drop(&usual);
+    }
+}
+
+/* GLM-4 rotates neighbours; with sections, for images, halves. */
+static void sections_of_glm4(void **state) {
+    (void)state;
+    for (int has_sections = 0; has_sections < 2; has_sections++) {
+        description found;
+        small_model small = small_model_of("glm4");
+        if (has_sections) small_set_u32(&small, "glm4.rope.dimension_sections", 2);
+        describe_well(&small, &found);
+        assert_int_equal(found.layers[0].attention.is_rope_interleaved, !has_sections);
+        drop(&found);
+    }
+}
+
+/* Files of GLM-4.7-Flash without the key: 47 layers, 48 with the head. */
+static void gating_of_glm_flash(void **state) {
+    (void)state;
+    for (uint32_t n = 46; n <= 49; n++) {
+        description found;
+        small_model small = small_model_of("deepseek2");
+        small_find_tensor(&small, "token_embd.weight")->extents[1] = 154880;
+        set_layers(&small, "deepseek2", n);
+        set_u32(&small, "deepseek2", "attention.key_length_mla", 4);
+        set_u32(&small, "deepseek2", "attention.value_length_mla", 4);
+        set_u32(&small, "deepseek2", "attention.kv_lora_rank", 6);
+        set_u32(&small, "deepseek2", "attention.key_length", 8);
+        set_u32(&small, "deepseek2", "attention.value_length", 6);
+        set_u32(&small, "deepseek2", "rope.dimension_count", 2);
+        set_u32(&small, "deepseek2", "expert_count", 4);
+        set_u32(&small, "deepseek2", "expert_used_count", 2);
+        describe_well(&small, &found);
+        assert_int_equal(found.layers[1].experts.gating,
+                         n == 47 || n == 48 ? WK_GATING_SIGMOID : WK_GATING_SOFTMAX);
+        drop(&found);
+    }
+}
+
 /* The larger model norms heads, each with its own weights. */
 static void norms_of_command_r(void **state) {
     (void)state;
@@ -550,6 +637,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(norms_of_glm, begin, end),
         cmocka_unit_test_setup_teardown(linear_biases, begin, end),
         cmocka_unit_test_setup_teardown(positions_of_windows, begin, end),
+        cmocka_unit_test_setup_teardown(window_of_exaone4, begin, end),
+        cmocka_unit_test_setup_teardown(multipliers_of_0, begin, end),
+        cmocka_unit_test_setup_teardown(sections_of_glm4, begin, end),
+        cmocka_unit_test_setup_teardown(gating_of_glm_flash, begin, end),
         cmocka_unit_test_setup_teardown(norms_of_command_r, begin, end),
         cmocka_unit_test_setup_teardown(warm_queries, begin, end),
         cmocka_unit_test_setup_teardown(end_of_mistral4, begin, end),

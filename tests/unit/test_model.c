@@ -294,6 +294,10 @@ static void test_rope_scaling(void **state) {
     assert_true(wk_model_hparams(it.model)->rope[0].frequency[0] == 1.0);
     drop(&it);
 
+    small_set_f32(&small, "llama.rope.scaling.factor", 0.0F); /* none */
+    it = make(&small);
+    assert_true(wk_model_hparams(it.model)->rope[0].frequency[0] == 1.0);
+    drop(&it);
     small_set_f32(&small, "llama.rope.scaling.factor", -1.0F);
     expect(&small, WICK_ERR_FORMAT, "'llama.rope.scaling.factor' is -1");
     small_set_f32(&small, "llama.rope.scaling.factor", NAN);
@@ -303,7 +307,9 @@ static void test_rope_scaling(void **state) {
     expect(&small, WICK_ERR_UNSUPPORTED, "'dynamic'");
 
     small_set_text(&small, "llama.rope.scaling.type", "yarn");
-    expect(&small, WICK_ERR_FORMAT, "llama.rope.scaling.original_context_length");
+    it = make(&small); /* where the file does not say it, the context is the original one */
+    assert_int_equal(wk_model_hparams(it.model)->rope[0].original_context, 16);
+    drop(&it);
     small_set_u32(&small, "llama.rope.scaling.original_context_length", 0);
     expect(&small, WICK_ERR_FORMAT, "llama.rope.scaling.original_context_length");
     small_set_u32(&small, "llama.rope.scaling.original_context_length", 32);

@@ -10,7 +10,7 @@ static wick_status describe_command_r(const wk_metadata *meta, wk_hparams *hpara
     double scale;
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     WK_TRY(wk_metadata_f64(meta, "logit_scale", &one, &scale));
-    hparams->logit_scale = (float)scale;
+    if (scale != 0.0) hparams->logit_scale = (float)scale; /* 0 is none */
     wk_family_interleave_ropes(hparams, layers);
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         layers[i].is_parallel = true;

@@ -72,7 +72,10 @@ static wick_status read_temperature(const wk_metadata *meta, wk_hparams *hparams
 }
 
 static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
-    const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX};
+    /* The first files of GLM-4.7-Flash do not say it. */
+    const bool is_glm =
+        hparams->n_vocab == 154880 && (hparams->n_layers == 47 || hparams->n_layers == 48);
+    const wk_experts_desc experts = {.gating = is_glm ? WK_GATING_SIGMOID : WK_GATING_SOFTMAX};
     const uint32_t none = 0;
     head of;
     uint32_t q_rank;

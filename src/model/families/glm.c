@@ -10,9 +10,12 @@ static wick_status describe_chatglm(const wk_metadata *meta, wk_hparams *hparams
     return WICK_OK;
 }
 
+/* Files of models that see images have sections of the rotation, and its pairs as halves. */
 static wick_status describe_glm4(const wk_metadata *meta, wk_hparams *hparams,
                                  wk_layer_spec *layers) {
-    WK_TRY(describe_chatglm(meta, hparams, layers));
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    if (!wk_metadata_has(meta, "rope.dimension_sections"))
+        wk_family_interleave_ropes(hparams, layers);
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         layers[i].norms[WK_MIXER_OUTPUT] = WK_POST_ATTENTION_NORM;
         layers[i].norms[WK_CHANNELS_OUTPUT] = WK_POST_FFW_NORM;

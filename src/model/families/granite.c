@@ -7,22 +7,18 @@
 
 #include <math.h>
 
-/* The number at key into *out, which holds the fallback. */
+/* The number at key into *out, which holds the fallback; 0 is none, too. */
 static wick_status read_scale(const wk_metadata *meta, const char *key, float *out) {
     const double fallback = (double)*out;
     double value;
     WK_TRY(wk_metadata_f64(meta, key, &fallback, &value));
-    *out = (float)value;
+    if (value != 0.0) *out = (float)value;
     return WICK_OK;
 }
 
 /* The file's logit_scale divides. */
 static wick_status read_logit_scale(const wk_metadata *meta, wk_hparams *hparams) {
-    static const char key[] = "logit_scale";
-    WK_TRY(read_scale(meta, key, &hparams->logit_scale));
-    if (hparams->logit_scale == 0.0F)
-        return wk_fail(meta->err, WICK_ERR_FORMAT, "the metadata key '%s' is 0, and divides",
-                       wk_metadata_key(meta, key).text);
+    WK_TRY(read_scale(meta, "logit_scale", &hparams->logit_scale));
     hparams->logit_scale = 1.0F / hparams->logit_scale;
     return WICK_OK;
 }

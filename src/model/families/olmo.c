@@ -6,7 +6,7 @@
 #include "model/families.h"
 
 static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers,
-                            wk_qk_norm qk_norm) {
+                            wk_qk_norm qk_norm, uint32_t window) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         layers[i].norms[WK_MIXER_INPUT] = layers[i].norms[WK_CHANNELS_INPUT] = WK_NO_LAYER_WEIGHT;
@@ -14,18 +14,20 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
         layers[i].norms[WK_CHANNELS_OUTPUT] = WK_POST_FFW_NORM;
         layers[i].attention.qk_norm = qk_norm;
     }
-    return wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 4});
+    return wk_family_read_windows(meta, hparams, layers,
+                                  (wk_window_rule){.period = 4, .window = window});
 }
 
 static wick_status describe_olmo2(const wk_metadata *meta, wk_hparams *hparams,
                                   wk_layer_spec *layers) {
-    WK_TRY(describe(meta, hparams, layers, WK_QK_NORM_CHANNELS));
+    WK_TRY(describe(meta, hparams, layers, WK_QK_NORM_CHANNELS, 0));
     return wk_family_add_window_rope(meta, hparams, layers, 0.0);
 }
 
 static wick_status describe_exaone4(const wk_metadata *meta, wk_hparams *hparams,
                                     wk_layer_spec *layers) {
-    WK_TRY(describe(meta, hparams, layers, WK_QK_NORM_HEAD));
+    const uint32_t window = hparams->n_layers == 64 ? 4096 : 0; /* of the large one */
+    WK_TRY(describe(meta, hparams, layers, WK_QK_NORM_HEAD, window));
     wk_family_drop_far_ropes(hparams, layers);
     return WICK_OK;
 }
