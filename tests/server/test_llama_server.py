@@ -141,6 +141,16 @@ def native_events(server, body):
     return [json.loads(event[6:]) for event in events]
 
 
+def test_tokens_of_streams():
+    """Each part has its own."""
+    body = {"prompt": "Once", "n_predict": 8, "temperature": 0, "return_tokens": True}
+    with Server() as server:
+        whole = server.get("/completion", body)["tokens"]
+        parts = [event["tokens"] for event in native_events(server, body)]
+        equal((len(whole), sum(parts, [])), (8, whole))
+        assert sum(len(part) > 0 for part in parts) > 1, parts
+
+
 def test_progress():
     """How much of a prompt was read, first what the cache had; in both kinds of streams."""
     words = " ".join(str(i) for i in range(60))
