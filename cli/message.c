@@ -106,7 +106,8 @@ int cli_report_file(const wick_error *error, const char *path, const char *hint)
     if (hint == NULL && path != NULL && cli_is_checkpoint(path))
         hint = "it is a checkpoint of Hugging Face: 'wick convert' makes a GGUF file of it";
     if (hint == NULL && error->status == WICK_ERR_FORMAT)
-        hint = "the file is damaged or not a GGUF file: fetch it again";
+        hint = "the file is damaged, or not a GGUF file as Wick reads it: fetch it again, or "
+               "another one";
     if (hint == NULL && error->status == WICK_ERR_UNSUPPORTED)
         hint = "'wick help run' lists what runs";
     if (path != NULL && strstr(error->message, path) == NULL)

@@ -53,15 +53,29 @@ static bool find_token(const wk_hf_vocabulary *v, wk_str text, uint32_t *id) {
     return false;
 }
 
+static bool is_id(const roles *r, const wk_json *item) {
+    return item != NULL && item->kind == WK_JSON_NUMBER && item->is_integer && item->integer >= 0 &&
+           item->integer < r->vocabulary->n;
+}
+
+/* What generation must never choose. */
+static wick_status add_suppressed(const roles *r) {
+    const wk_json *const list = wk_json_get(r->generation_config, "suppress_tokens");
+    if (list == NULL || list->kind != WK_JSON_ARRAY || list->child == NULL) return WICK_OK;
+    uint32_t *const ids = wk_arena_array(r->values->arena, list->count, sizeof *ids);
+    size_t n = 0;
+    if (ids == NULL) return wk_fail_memory(r->err, list->count * sizeof *ids, "suppress_tokens");
+    for (const wk_json *item = list->child; item != NULL; item = item->next)
+        if (is_id(r, item)) ids[n++] = (uint32_t)item->integer;
+    if (n > 0)
+        wk_value_list_array(r->values, "tokenizer.ggml.suppress_tokens", WICK_VALUE_I32, ids, n);
+    return WICK_OK;
+}
+
 /* "bos_token" is a text, or an object with its content. */
 static const wk_json *role_text(const wk_json *config, const char *role) {
     const wk_json *const item = wk_json_get(config, role);
     return item != NULL && item->kind == WK_JSON_OBJECT ? wk_json_get(item, "content") : item;
-}
-
-static bool is_id(const roles *r, const wk_json *item) {
-    return item != NULL && item->kind == WK_JSON_NUMBER && item->is_integer && item->integer >= 0 &&
-           item->integer < r->vocabulary->n;
 }
 
 /* "bos_token_id", a number or a list of them, of which the first counts. */
@@ -311,6 +325,7 @@ wick_status wk_hf_add_roles(const wk_checkpoint *checkpoint, const wk_hf_vocabul
     WK_TRY(read_json(&r, "config.json", &r.config));
     WK_TRY(check_case(&r));
     WK_TRY(add_ids(&r));
+    WK_TRY(add_suppressed(&r));
     WK_TRY(add_switches(&r));
     return add_templates(&r);
 }

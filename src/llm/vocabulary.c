@@ -55,15 +55,29 @@ static wick_status read_texts(const reading *from, const char *key, const wk_str
     return WICK_OK;
 }
 
-/* An array of n_tokens numbers of one of two types (of one size); NULL when it is missing. */
+/* An array of numbers of one of two types (of one size); NULL when it is missing. */
 static wick_status read_numbers(const reading *from, const char *key, const wick_value_type type[2],
-                                const char *wanted, uint32_t n_tokens, const void **out) {
+                                const char *wanted, const wick_value **out) {
     const wick_value *const value = wk_gguf_find(from->gguf, key);
+    *out = value;
+    if (value == NULL ||
+        (value->type == WICK_VALUE_ARRAY &&
+         (value->array.element_type == type[0] || value->array.element_type == type[1])))
+        return WICK_OK;
+    return refuse(from, key, wanted);
+}
+
+static const wick_value_type floats[2] = {WICK_VALUE_F32, WICK_VALUE_F32};
+static const wick_value_type integers[2] = {WICK_VALUE_I32, WICK_VALUE_U32};
+static const wick_value_type bytes[2] = {WICK_VALUE_U8, WICK_VALUE_I8};
+
+/* One for each of n_tokens tokens. */
+static wick_status read_each(const reading *from, const char *key, const wick_value_type type[2],
+                             const char *wanted, uint32_t n_tokens, const void **out) {
+    const wick_value *value;
     *out = NULL;
+    WK_TRY(read_numbers(from, key, type, wanted, &value));
     if (value == NULL) return WICK_OK;
-    if (value->type != WICK_VALUE_ARRAY ||
-        (value->array.element_type != type[0] && value->array.element_type != type[1]))
-        return refuse(from, key, wanted);
     if (value->array.count != n_tokens)
         return wk_fail(from->err, WICK_ERR_FORMAT,
                        "the metadata key '%s' has %" PRIu64 " elements for %" PRIu32 " tokens", key,
@@ -74,31 +88,36 @@ static wick_status read_numbers(const reading *from, const char *key, const wick
 
 /* An array of bytes, signed or not; empty when it is missing. */
 static wick_status read_bytes(const reading *from, const char *key, wk_str *out) {
-    const wick_value *const value = wk_gguf_find(from->gguf, key);
+    const wick_value *value;
     *out = (wk_str){.text = NULL};
-    if (value == NULL) return WICK_OK;
-    if (value->type != WICK_VALUE_ARRAY ||
-        (value->array.element_type != WICK_VALUE_U8 && value->array.element_type != WICK_VALUE_I8))
-        return refuse(from, key, "an array of u8");
-    *out = (wk_str){value->array.values, (size_t)value->array.count};
+    WK_TRY(read_numbers(from, key, bytes, "an array of u8", &value));
+    if (value != NULL) *out = (wk_str){value->array.values, (size_t)value->array.count};
     return WICK_OK;
 }
 
 static wick_status read_tokens(const reading *from, wk_vocab_desc *desc) {
-    static const wick_value_type floats[2] = {WICK_VALUE_F32, WICK_VALUE_F32};
-    static const wick_value_type integers[2] = {WICK_VALUE_I32, WICK_VALUE_U32};
     const void *scores, *kinds;
     WK_TRY(read_texts(from, "tokenizer.ggml.tokens", &desc->tokens, &desc->n_tokens));
     if (wk_gguf_find(from->gguf, "tokenizer.ggml.tokens") == NULL)
         return wk_fail(from->err, WICK_ERR_FORMAT,
                        "the metadata has no key 'tokenizer.ggml.tokens'");
     WK_TRY(read_texts(from, "tokenizer.ggml.merges", &desc->merges, &desc->n_merges));
-    WK_TRY(read_numbers(from, "tokenizer.ggml.scores", floats, "an array of f32", desc->n_tokens,
-                        &scores));
-    WK_TRY(read_numbers(from, "tokenizer.ggml.token_type", integers, "an array of i32",
-                        desc->n_tokens, &kinds));
+    WK_TRY(read_each(from, "tokenizer.ggml.scores", floats, "an array of f32", desc->n_tokens,
+                     &scores));
+    WK_TRY(read_each(from, "tokenizer.ggml.token_type", integers, "an array of i32", desc->n_tokens,
+                     &kinds));
     desc->scores = scores;
     desc->kinds = kinds;
+    return WICK_OK;
+}
+
+static wick_status read_suppressed(const reading *from, wk_vocab_desc *desc) {
+    const wick_value *value;
+    WK_TRY(
+        read_numbers(from, "tokenizer.ggml.suppress_tokens", integers, "an array of i32", &value));
+    if (value == NULL) return WICK_OK;
+    desc->suppressed = value->array.values;
+    desc->n_suppressed = (size_t)value->array.count;
     return WICK_OK;
 }
 
@@ -119,6 +138,7 @@ static wick_status tokenizer_of(wk_heap *heap, const wk_gguf *gguf, wick_tokeniz
     WK_TRY(wk_metadata_general(gguf, "general.name", false, &desc.name, err));
     WK_TRY(wk_metadata_general(gguf, "general.architecture", false, &desc.architecture, err));
     WK_TRY(read_tokens(&from, &desc));
+    WK_TRY(read_suppressed(&from, &desc));
     WK_TRY(read_id(&from, "tokenizer.ggml.bos_token_id", &desc.begin));
     WK_TRY(read_id(&from, "tokenizer.ggml.eos_token_id", &desc.end));
     WK_TRY(read_id(&from, "tokenizer.ggml.unknown_token_id", &desc.unknown));

@@ -243,6 +243,8 @@ wick_status wk_family_read_windows(const wk_metadata *meta, const wk_hparams *hp
     return WICK_OK;
 }
 
+static const char window_base[] = "rope.freq_base_swa";
+
 wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hparams,
                                       wk_layer_spec *layers, double base) {
     const wk_layer_spec *windowed = NULL;
@@ -253,8 +255,29 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     }
     if (windowed == NULL) return WICK_OK;
     const wk_rope_desc desc = {.head_dim = windowed->attention.head_dim,
-                               .base_key = "rope.freq_base_swa",
+                               .base_key = window_base,
                                .default_base = base,
                                .is_plain = true};
     return wk_rope_add(meta, hparams, &desc);
+}
+
+/* Of the families that wk_family_add_window_rope is not called for: the same, but scaled as the
+ * other layers' rope is, where the file has the key. */
+static wick_status read_window_base(const wk_metadata *meta, wk_hparams *hparams,
+                                    wk_layer_spec *layers) {
+    wk_rope_desc desc = hparams->rope[0].desc;
+    if (hparams->n_ropes != 1 || desc.base_key != NULL || !wk_metadata_has(meta, window_base))
+        return WICK_OK;
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        wk_attention_spec *const attention = &layers[i].attention;
+        if (attention->window > 0 && attention->rope == 0) attention->rope = 1;
+    }
+    desc.base_key = window_base;
+    return wk_rope_add(meta, hparams, &desc);
+}
+
+wick_status wk_family_describe(const wk_family *family, const wk_metadata *meta,
+                               wk_hparams *hparams, wk_layer_spec *layers) {
+    WK_TRY(family->describe(meta, hparams, layers));
+    return read_window_base(meta, hparams, layers);
 }

@@ -15,6 +15,9 @@ typedef struct wk_family {
 
 /* WICK_ERR_UNSUPPORTED names the architecture and those that are known. */
 wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_error *err);
+/* Calls describe, and reads what the files of any family may say. */
+wick_status wk_family_describe(const wk_family *family, const wk_metadata *meta,
+                               wk_hparams *hparams, wk_layer_spec *layers);
 
 /* The layers that most decoders are made of, from the keys that these families share: a norm before
  * each mixer, rotary embedding of halves, no window, no norm of q and k, SwiGLU; n_ropes becomes 1.
@@ -37,6 +40,9 @@ typedef struct wk_experts_desc {
     wk_activation activation;
     uint32_t n_shared; /* experts that see every row */
     bool is_normalized, is_shared_gated, is_input_weighted, is_ungated, is_routed_early, is_mean;
+    /* Where the file gives no lengths, the chosen experts share that of the MLP, and the gated
+     * expert that sees every row has it. */
+    bool is_length_shared;
 } wk_experts_desc;
 /* Layers that the keys say have experts instead of an MLP get them; n_ff must be known. */
 wick_status wk_family_read_experts(const wk_metadata *meta, const wk_hparams *hparams,
@@ -70,7 +76,8 @@ void wk_family_end_context(wk_hparams *hparams, uint32_t length);
 void wk_family_drop_far_ropes(const wk_hparams *hparams, wk_layer_spec *layers);
 /* No positions at all. */
 void wk_family_drop_ropes(wk_hparams *hparams, wk_layer_spec *layers);
-/* Granite's: multipliers of embedding, residual, scores and logits; ropes, if any, interleaved. */
+/* Granite's: multipliers of embedding, residual, scores and logits; ropes, where the file says that
+ * there are any, interleaved. */
 wick_status wk_family_read_multipliers(const wk_metadata *meta, wk_hparams *hparams,
                                        wk_layer_spec *layers);
 /* An MLP without a gate in every layer. */

@@ -29,13 +29,14 @@ static wick_status read_groups(const wk_metadata *meta, wk_experts_spec *out) {
 }
 
 static wick_status read_shared(const wk_metadata *meta, const wk_experts_desc *desc,
-                               wk_experts_spec *out) {
+                               uint32_t n_ff_dense, wk_experts_spec *out) {
     uint32_t n_shared;
     WK_TRY(wk_metadata_u32(meta, "expert_shared_count",
                            (wk_u32_rule){0, MOST_EXPERTS, &desc->n_shared}, &n_shared));
     const uint64_t n_ff = (uint64_t)n_shared * out->n_ff;
     if (n_ff > WK_MAX_CHANNELS) return refuse(meta, "expert_shared_count", n_shared);
-    const uint32_t together = (uint32_t)n_ff;
+    const bool is_dense = desc->is_length_shared && desc->is_shared_gated && n_shared == 0;
+    const uint32_t together = is_dense ? n_ff_dense : (uint32_t)n_ff;
     return wk_metadata_u32(meta, "expert_shared_feed_forward_length",
                            (wk_u32_rule){0, WK_MAX_CHANNELS, &together}, &out->n_ff_shared);
 }
@@ -67,10 +68,12 @@ static wick_status read_spec(const wk_metadata *meta, const wk_experts_desc *des
                              wk_experts_spec *out) {
     WK_TRY(wk_metadata_u32(meta, "expert_used_count", (wk_u32_rule){1, out->n_experts, NULL},
                            &out->n_used));
+    const uint32_t usual = desc->is_length_shared ? n_ff / out->n_used : n_ff;
     WK_TRY(wk_metadata_u32(meta, "expert_feed_forward_length",
-                           (wk_u32_rule){1, WK_MAX_CHANNELS, &n_ff}, &out->n_ff));
+                           (wk_u32_rule){1, WK_MAX_CHANNELS, usual > 0 ? &usual : NULL},
+                           &out->n_ff));
     WK_TRY(read_groups(meta, out));
-    WK_TRY(read_shared(meta, desc, out));
+    WK_TRY(read_shared(meta, desc, n_ff, out));
     out->is_shared_gated = desc->is_shared_gated;
     out->is_input_weighted = desc->is_input_weighted;
     out->is_ungated = desc->is_ungated;

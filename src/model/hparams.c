@@ -32,7 +32,7 @@ static wick_status read_layers(const wk_metadata *meta, wk_hparams *hparams) {
     return WICK_OK;
 }
 
-/* The vocabulary is as large as the embedding; the key, where there is one, must agree. */
+/* The vocabulary is as large as the embedding. */
 static wick_status read_vocabulary(const wk_metadata *meta, wk_hparams *hparams) {
     const wick_file_tensor *const embedding = wk_gguf_find_tensor(meta->gguf, "token_embd.weight");
     if (embedding == NULL)
@@ -42,14 +42,8 @@ static wick_status read_vocabulary(const wk_metadata *meta, wk_hparams *hparams)
         return wk_fail(meta->err, WICK_ERR_FORMAT,
                        "the tensor 'token_embd.weight' has %" PRId64 " rows, 1 to %d are possible",
                        embedding->shape.rank == 2 ? rows : 0, WK_MAX_VOCABULARY);
-    const uint32_t found = (uint32_t)rows;
-    WK_TRY(wk_metadata_u32(meta, "vocab_size", (wk_u32_rule){0, UINT32_MAX, &found},
-                           &hparams->n_vocab));
-    if (hparams->n_vocab == found) return WICK_OK;
-    return wk_fail(meta->err, WICK_ERR_FORMAT,
-                   "the metadata key '%s' is %" PRIu32
-                   ", but the tensor 'token_embd.weight' has %" PRIu32 " rows",
-                   wk_metadata_key(meta, "vocab_size").text, hparams->n_vocab, found);
+    hparams->n_vocab = (uint32_t)rows;
+    return WICK_OK;
 }
 
 /* Some converters write it under the other norm's name. */

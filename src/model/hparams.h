@@ -18,8 +18,19 @@ enum {
     WK_ROPE_DIVISORS_COUNT
 };
 
+/* Where a rotary embedding's numbers are. */
+typedef struct wk_rope_desc {
+    uint32_t head_dim;          /* of the layers that use it */
+    const char *dimensions_key; /* NULL: "rope.dimension_count" */
+    const char *base_key;       /* NULL: "rope.freq_base" */
+    double default_base;        /* 0: rope.freq_base, and 10000 without that */
+    bool is_plain;              /* neither the rope.scaling.* keys nor divisors are meant for it */
+    bool is_ramp_exact;         /* the borders of YaRN's ramp may lie between two pairs */
+} wk_rope_desc;
+
 /* Angles: position * frequency. */
 typedef struct wk_rope {
+    wk_rope_desc desc;
     uint32_t n_pairs;        /* half of the rotated dimensions */
     const double *frequency; /* [n_pairs], scaling included */
     /* [n_pairs] for contexts of more than original_context tokens; NULL: as for all others */
@@ -28,7 +39,6 @@ typedef struct wk_rope {
     double magnitude; /* cos and sin are multiplied by it (YaRN), */
     /* and by 1 + warmth * ln(1 + floor(position / original_context)) (Mistral's models). */
     double warmth;
-    bool has_divisors; /* those of the file are this one's */
 } wk_rope;
 
 /* The key pooling_type. */

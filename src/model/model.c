@@ -65,7 +65,7 @@ static wick_status describe(wk_model *model, const wk_family *family, wick_error
     if (model->layers == NULL || specs == NULL)
         return wk_fail_memory(err, n_layers * (sizeof *model->layers + sizeof *specs),
                               "the layers of a model");
-    WK_TRY(family->describe(&meta, &model->hparams, specs));
+    WK_TRY(wk_family_describe(family, &meta, &model->hparams, specs));
     WK_TRY(read_direction(&meta, &model->hparams, specs));
     WK_TRY(check_channels(&meta, &model->hparams, specs));
     for (uint32_t i = 0; i < model->hparams.n_layers; i++) {

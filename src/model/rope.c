@@ -111,12 +111,18 @@ static wick_status read_pairs(const wk_metadata *meta, const wk_rope_desc *desc,
                    wk_metadata_key(meta, key).text, n_dims);
 }
 
-static wick_status read_base(const wk_metadata *meta, const wk_rope_desc *desc, double *out) {
+/* Hunyuan's files may give alpha, of NTK-aware scaling, beside the base. */
+static wick_status read_base(const wk_metadata *meta, const wk_rope_desc *desc, uint32_t n_pairs,
+                             double *out) {
     static const char key[] = "rope.freq_base";
-    const double usual = 10000.0;
-    double fallback = desc->default_base;
+    const double usual = 10000.0, none = 0.0;
+    double fallback = desc->default_base, alpha;
     if (fallback == 0.0) WK_TRY(positive(meta, key, &usual, &fallback));
-    return positive(meta, desc->base_key != NULL ? desc->base_key : key, &fallback, out);
+    WK_TRY(positive(meta, desc->base_key != NULL ? desc->base_key : key, &fallback, out));
+    WK_TRY(wk_metadata_f64(meta, "rope.scaling.alpha", &none, &alpha));
+    if (alpha > 0.0 && n_pairs > 1 && !desc->is_plain)
+        *out *= pow(alpha, n_pairs / (n_pairs - 1.0));
+    return WICK_OK;
 }
 
 static wick_status allocate(wk_arena *arena, uint32_t n, double **out, wick_error *err) {
@@ -133,7 +139,7 @@ wick_status wk_rope_add(const wk_metadata *meta, wk_hparams *hparams, const wk_r
                  .factor = 1.0,
                  .attn_factor = 1.0,
                  .original_context = hparams->context_length};
-    WK_TRY(read_base(meta, desc, &s.base));
+    WK_TRY(read_base(meta, desc, n_pairs, &s.base));
     if (!desc->is_plain) WK_TRY(read_scaling(meta, &s));
 
     double *frequency;
@@ -144,18 +150,18 @@ wick_status wk_rope_add(const wk_metadata *meta, wk_hparams *hparams, const wk_r
     }
     const bool is_longer = s.is_yarn && s.factor > 1.0;
     hparams->rope[hparams->n_ropes++] = (wk_rope){
+        .desc = *desc,
         .n_pairs = n_pairs,
         .frequency = frequency,
         .original_context = s.original_context,
         .magnitude = s.attn_factor * (is_longer ? 1.0 + 0.1 * log(s.factor) : 1.0),
-        .has_divisors = !desc->is_plain,
     };
     return WICK_OK;
 }
 
 uint32_t wk_rope_divided_pairs(const wk_hparams *hparams) {
     for (uint32_t r = 0; r < hparams->n_ropes; r++) {
-        if (hparams->rope[r].has_divisors) return hparams->rope[r].n_pairs;
+        if (!hparams->rope[r].desc.is_plain) return hparams->rope[r].n_pairs;
     }
     return 0;
 }
@@ -178,7 +184,7 @@ wick_status wk_rope_divide(wk_arena *arena, wk_hparams *hparams, int kind, const
                            (double)divisors[i]);
     }
     for (uint32_t r = 0; r < hparams->n_ropes; r++) {
-        if (hparams->rope[r].has_divisors)
+        if (!hparams->rope[r].desc.is_plain)
             WK_TRY(divide(arena, &hparams->rope[r], kind, divisors, err));
     }
     return WICK_OK;

@@ -4,16 +4,6 @@
 
 #include "model/hparams.h"
 
-/* Where a rotary embedding's numbers are. */
-typedef struct wk_rope_desc {
-    uint32_t head_dim;          /* of the layers that use it */
-    const char *dimensions_key; /* NULL: "rope.dimension_count" */
-    const char *base_key;       /* NULL: "rope.freq_base" */
-    double default_base;        /* 0: rope.freq_base, and 10000 without that */
-    bool is_plain;              /* neither the rope.scaling.* keys nor divisors are meant for it */
-    bool is_ramp_exact;         /* the borders of YaRN's ramp may lie between two pairs */
-} wk_rope_desc;
-
 /* Adds the rotary embedding that the rope.* keys describe: hparams->rope[hparams->n_ropes++]. */
 wick_status wk_rope_add(const wk_metadata *meta, wk_hparams *hparams, const wk_rope_desc *desc);
 /* Divides frequencies by divisors [n] of a kind (WK_ROPE_DIVISORS...), which must all be positive,

@@ -56,7 +56,7 @@ static wick_status check_dtype(const wick_file_tensor *tensor, bool is_vector, w
 
 static void note_short_context(wk_hparams *hparams) {
     for (uint32_t r = 0; r < hparams->n_ropes; r++)
-        if (hparams->rope[r].has_divisors)
+        if (!hparams->rope[r].desc.is_plain)
             hparams->short_context = hparams->rope[r].original_context;
 }
 

@@ -4,6 +4,7 @@
 #include "sample/filters.h"
 #include "sample/penalties.h"
 #include "sample/scores.h"
+#include "text/tokenize/tokenizer.h"
 
 #include <assert.h>
 #include <math.h>
@@ -13,13 +14,20 @@ enum { PIECE = 1024 }; /* logits, few of which are larger than all before them *
 
 /* --- Making --- */
 
-static wick_status copy_biases(wk_heap *heap, const wick_sampler_desc *desc, wk_sampler *out,
-                               wick_error *err) {
-    if (desc->n_bias == 0) return WICK_OK;
-    out->biases = wk_alloc_array(heap, desc->n_bias, sizeof *out->biases);
-    if (!out->biases) return wk_fail_memory(err, desc->n_bias * sizeof *out->biases, "biases");
-    memcpy(out->biases, desc->bias, desc->n_bias * sizeof *out->biases);
-    out->n_biases = desc->n_bias;
+/* The caller's, and those of the tokens that the model must not choose. */
+static wick_status copy_biases(wk_heap *heap, const wick_sampler_desc *desc,
+                               const wick_tokenizer *tokenizer, wk_sampler *out, wick_error *err) {
+    size_t n_suppressed = 0;
+    const uint32_t *suppressed = NULL;
+    if (tokenizer) suppressed = wk_tokenizer_suppressed(tokenizer, &n_suppressed);
+    const size_t n = desc->n_bias + n_suppressed;
+    if (n == 0) return WICK_OK;
+    out->biases = wk_alloc_array(heap, n, sizeof *out->biases);
+    if (!out->biases) return wk_fail_memory(err, n * sizeof *out->biases, "biases");
+    out->n_biases = n;
+    if (desc->n_bias > 0) memcpy(out->biases, desc->bias, desc->n_bias * sizeof *out->biases);
+    for (size_t i = 0; i < n_suppressed; i++)
+        out->biases[desc->n_bias + i] = (wick_logit_bias){suppressed[i], -INFINITY};
     return WICK_OK;
 }
 
@@ -43,7 +51,7 @@ wick_status wk_sampler_make(wk_heap *heap, const wick_sampler_desc *desc,
     out->desc = *desc;
     wk_sampler_resolve(&out->desc);
     WK_TRY(wk_dry_make(heap, &out->desc, tokenizer, n_vocab, &out->dry, err));
-    WK_TRY(copy_biases(heap, desc, out, err));
+    WK_TRY(copy_biases(heap, desc, tokenizer, out, err));
     out->desc.bias = NULL;
     out->desc.dry_breakers = NULL;
     out->desc.grammar = out->desc.json_schema = NULL;

@@ -286,8 +286,12 @@ def test_roles_and_templates():
         ({"tokenizer_config.json": {}, "special_tokens_map.json": {"eos_token": {"content": "ab"}},
           "generation_config.json": {"eos_token_id": 2, "max_length": 3}},
          {end: 2, "tokenizer.ggml.eot_token_id": None}),
-        ({"tokenizer_config.json": {}, "generation_config.json": {"eos_token_id": 1 << 30}},
-         {end: None, "tokenizer.ggml.eot_token_id": None}),
+        ({"tokenizer_config.json": {},
+          "generation_config.json": {"suppress_tokens": [2, 1 << 30, 0, "b", -1]}},
+         {"tokenizer.ggml.suppress_tokens": [2, 0]}),
+        ({"tokenizer_config.json": {},
+          "generation_config.json": {"eos_token_id": 1 << 30, "suppress_tokens": [1 << 30]}},
+         {"tokenizer.ggml.suppress_tokens": None, end: None, "tokenizer.ggml.eot_token_id": None}),
         ({"tokenizer_config.json": {"bos_token": "<s>"}, "tokenizer.json": {
             "post_processor": {"type": "Sequence", "processors": [{"type": "ByteLevel"}, {
                 "type": "TemplateProcessing", "single": [

@@ -66,7 +66,7 @@ static inline wick_status describe(const small_model *small, description *out) {
     out->hparams.norm = family->norm;
     WK_TRY(wk_hparams_read(&meta, &out->hparams));
     assert_true(out->hparams.n_layers <= WK_COUNT(out->layers));
-    return family->describe(&meta, &out->hparams, out->layers);
+    return wk_family_describe(family, &meta, &out->hparams, out->layers);
 }
 
 static inline void drop(description *of) {

@@ -109,6 +109,8 @@ static void ramp_of_gpt_oss(void **state) {
         small_model small = small_model_of(architectures[i]);
         snprintf(key, sizeof key, "%s.attention.key_length", architectures[i]);
         small_set_u32(&small, key, 8);
+        snprintf(key, sizeof key, "%s.attention.sliding_window", architectures[i]);
+        small_set_u32(&small, key, 4);
         snprintf(key, sizeof key, "%s.rope.scaling.type", architectures[i]);
         small_set_text(&small, key, "yarn");
         snprintf(key, sizeof key, "%s.rope.scaling.factor", architectures[i]);
@@ -191,6 +193,7 @@ static void clamp_of_mpt(void **state) {
     (void)state;
     description found;
     small_model small = small_model_of("mpt");
+    small_set_f32(&small, "mpt.attention.max_alibi_bias", 8.0F);
     small_set_f32(&small, "mpt.attention.clamp_kqv", 0.5F);
     describe_well(&small, &found);
     assert_true(found.layers[1].attention.clamp == 0.5F);
@@ -369,6 +372,10 @@ static void positions_of_windows(void **state) {
     }
 }
 
+static void assert_close(double is, double wanted) {
+    if (!(fabs(is - wanted) <= 1e-12 * fabs(wanted))) fail_msg("%.17g, not %.17g", is, wanted);
+}
+
 /* So many layers, for which a file must have tensors. */
 static void set_layers(small_model *small, const char *architecture, uint32_t n) {
     set_u32(small, architecture, "block_count", n);
@@ -376,6 +383,123 @@ static void set_layers(small_model *small, const char *architecture, uint32_t n)
         char name[16];
         snprintf(name, sizeof name, "more.%u", i);
         small_add_tensor(small, name, 4, 0);
+    }
+}
+
+/* A base of their own: scaled like the other one's; in Gemma 3 not scaled. */
+static void base_of_windows(void **state) {
+    static const char *const architectures[] = {"exaone4", "gpt-oss", "gemma2", "gemma3"};
+    (void)state;
+    for (size_t a = 0; a < WK_COUNT(architectures); a++) {
+        const bool is_gemma3 = a == 3;
+        const char *const architecture = architectures[a];
+        char key[64];
+        description found, usual;
+        small_model small = small_model_of(architecture);
+        set_layers(&small, architecture, 6);
+        set_u32(&small, architecture, "attention.sliding_window", 4);
+        set_u32(&small, architecture, "expert_count", 4);
+        set_u32(&small, architecture, "expert_used_count", 2);
+        set_u32(&small, architecture, "expert_feed_forward_length", 8);
+        snprintf(key, sizeof key, "%s.rope.scaling.factor", architecture);
+        small_set_f32(&small, key, 2.0F);
+        describe_well(&small, &usual);
+        snprintf(key, sizeof key, "%s.rope.freq_base_swa", architecture);
+        small_set_f32(&small, key, 400.0F);
+        describe_well(&small, &found);
+        assert_int_equal(usual.hparams.n_ropes, is_gemma3 ? 2 : 1);
+        assert_int_equal(found.hparams.n_ropes, 2);
+        for (int i = 0; i < 6; i++) {
+            const wk_attention_spec *const attention = &found.layers[i].attention;
+            const uint32_t before = usual.layers[i].attention.rope;
+            assert_int_equal(attention->rope, attention->window > 0 ? 1 : before);
+        }
+        const wk_rope *const rope = &found.hparams.rope[1];
+        assert_int_equal(rope->n_pairs, usual.hparams.rope[0].n_pairs);
+        const double factor = is_gemma3 ? 1.0 : 2.0;
+        assert_true(rope->frequency[0] == 1.0 / factor);
+        assert_close(rope->frequency[1], pow(400.0, -1.0 / rope->n_pairs) / factor);
+        drop(&found);
+        drop(&usual);
+    }
+}
+
+/* alpha^(d / (d - 2)) times the base, d being the dimensions that are rotated; 0 is none. */
+static void alpha_of_hunyuan(void **state) {
+    (void)state;
+    for (int alpha = 0; alpha <= 3; alpha += 3) {
+        description found;
+        small_model small = small_model_of("hunyuan-dense");
+        small_set_f32(&small, "hunyuan-dense.rope.freq_base", 100.0F);
+        small_set_f32(&small, "hunyuan-dense.rope.scaling.alpha", (float)alpha);
+        describe_well(&small, &found);
+        const uint32_t n = found.hparams.rope[0].n_pairs;
+        assert_true(n > 1);
+        const double base = alpha > 0 ? 100.0 * pow(alpha, 2.0 * n / (2.0 * n - 2.0)) : 100.0;
+        assert_close(found.hparams.rope[0].frequency[1], pow(base, -1.0 / n));
+        drop(&found);
+    }
+}
+
+/* MiniCPM rotates, whatever the key of Granite says. */
+static void rope_of_minicpm(void **state) {
+    static const char *const architectures[] = {"granite", "minicpm"};
+    (void)state;
+    for (size_t a = 0; a < WK_COUNT(architectures); a++) {
+        description found;
+        char key[64];
+        small_model small = small_model_of(architectures[a]);
+        snprintf(key, sizeof key, "%s.rope.scaling.finetuned", architectures[a]);
+        small_set(&small, key, WICK_VALUE_BOOL, 0);
+        describe_well(&small, &found);
+        assert_int_equal(found.hparams.n_ropes, a);
+        assert_true(found.layers[0].attention.is_rope_interleaved);
+        drop(&found);
+    }
+}
+
+/* What has no value that all models share must be there. */
+static void needed_keys(void **state) {
+    (void)state;
+    small_model gpt_oss = small_model_of("gpt-oss"), mpt = small_model_of("mpt");
+    expect_refused(&gpt_oss, "gpt-oss.attention.sliding_window");
+    small_set_f32(&mpt, "mpt.attention.layer_norm_epsilon", 1e-5F);
+    expect_refused(&mpt, "mpt.attention.max_alibi_bias");
+}
+
+/* Files of the first Qwen 1.5 MoE have the length of an MLP alone. */
+static void lengths_of_qwen_experts(void **state) {
+    static const char *const architectures[] = {"qwen2moe", "qwen3moe", "llama"};
+    static const uint32_t own[] = {3, 3, SMALL_FF}, shared[] = {SMALL_FF, 0, 0};
+    (void)state;
+    for (size_t a = 0; a < WK_COUNT(architectures); a++) {
+        description found;
+        small_model small = small_model_of(architectures[a]);
+        set_u32(&small, architectures[a], "expert_count", 6);
+        set_u32(&small, architectures[a], "expert_used_count", SMALL_FF / 3);
+        describe_well(&small, &found);
+        assert_int_equal(found.layers[0].experts.n_ff, own[a]);
+        assert_int_equal(found.layers[0].experts.n_ff_shared, shared[a]);
+        drop(&found);
+        set_u32(&small, architectures[a], "expert_feed_forward_length", 5);
+        set_u32(&small, architectures[a], "expert_shared_feed_forward_length", 7);
+        describe_well(&small, &found);
+        assert_int_equal(found.layers[0].experts.n_ff, 5);
+        assert_int_equal(found.layers[0].experts.n_ff_shared, 7);
+        drop(&found);
+    }
+}
+
+static void window_of_lfm2(void **state) {
+    (void)state;
+    for (uint32_t window = 0; window < 5; window += 4) {
+        description found;
+        small_model small = small_model_of("lfm2");
+        set_u32(&small, "lfm2", "shortconv.l_cache", 3);
+        set_u32(&small, "lfm2", "attention.sliding_window", window);
+        describe_well(&small, &found);
+        assert_int_equal(found.layers[0].attention.window, window);
+        drop(&found);
     }
 }
 
@@ -638,6 +762,12 @@ int main(void) {
         cmocka_unit_test_setup_teardown(linear_biases, begin, end),
         cmocka_unit_test_setup_teardown(positions_of_windows, begin, end),
         cmocka_unit_test_setup_teardown(window_of_exaone4, begin, end),
+        cmocka_unit_test_setup_teardown(base_of_windows, begin, end),
+        cmocka_unit_test_setup_teardown(alpha_of_hunyuan, begin, end),
+        cmocka_unit_test_setup_teardown(rope_of_minicpm, begin, end),
+        cmocka_unit_test_setup_teardown(needed_keys, begin, end),
+        cmocka_unit_test_setup_teardown(window_of_lfm2, begin, end),
+        cmocka_unit_test_setup_teardown(lengths_of_qwen_experts, begin, end),
         cmocka_unit_test_setup_teardown(multipliers_of_0, begin, end),
         cmocka_unit_test_setup_teardown(sections_of_glm4, begin, end),
         cmocka_unit_test_setup_teardown(gating_of_glm_flash, begin, end),

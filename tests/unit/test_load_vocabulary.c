@@ -146,6 +146,56 @@ static void test_ends(void **state) {
     expect(&small, WICK_OK, "");
 }
 
+/* The first token that a session of the model chooses. */
+static uint32_t choose(const small_model *small, const wick_session_desc *desc) {
+    static gguf_bytes file;
+    small_write(small, true, &file);
+    wick_model *model;
+    wick_session *session;
+    wick_error error;
+    wick_event event;
+    assert_int_equal(load(&file, &model, &error), WICK_OK);
+    assert_int_equal(wick_session_open(model, desc, &session, NULL), WICK_OK);
+    assert_int_equal(wick_session_append_tokens(session, (const uint32_t[]){1, 3}, 2), WICK_OK);
+    do assert_int_equal(wick_session_next(session, &event), WICK_OK);
+    while (event.kind != WICK_EVENT_TOKEN);
+    const uint32_t token = event.token;
+    wick_session_close(session);
+    wick_model_close(model);
+    return token;
+}
+
+/* What the file says must never be chosen is not, whatever the sampler is. */
+static void test_suppressed(void **state) {
+    (void)state;
+    static const char key[] = "tokenizer.ggml.suppress_tokens";
+    small_model small = small_model_make();
+    wick_session_desc desc = {.max_tokens = 1, .ignore_end = true};
+    const uint32_t best = choose(&small, &desc);
+    small_entry *const array = small_find(&small, key);
+    array->type = WICK_VALUE_ARRAY;
+    array->n = 2;
+    array->number = best;
+    const uint32_t next = choose(&small, &desc);
+    assert_true(next != best);
+    const wick_logit_bias wants_best = {best, 100.0F};
+    desc.sampler = (wick_sampler_desc){
+        .temperature = 1.0F, .top_k = 1, .seed = 1, .bias = &wants_best, .n_bias = 1};
+    assert_int_equal(choose(&small, &desc), next);
+
+    array->n = 0;
+    assert_int_equal(choose(&small, &desc), best);
+    array->n = 1;
+    array->number = SMALL_VOCAB - 1;
+    expect(&small, WICK_OK, "");
+    array->number = SMALL_VOCAB;
+    expect(&small, WICK_ERR_FORMAT, key);
+    array->number = UINT32_MAX;
+    expect(&small, WICK_ERR_FORMAT, key);
+    small_set_u32(&small, key, 1);
+    expect(&small, WICK_ERR_FORMAT, "'tokenizer.ggml.suppress_tokens' must be an array of i32");
+}
+
 /* An embedding of f16 gives f16 rows, which the forward pass turns into f32. */
 static void test_half_embedding(void **state) {
     (void)state;
@@ -235,9 +285,9 @@ static void test_name_of_model(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vocabulary),        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_half_embedding),    cmocka_unit_test(test_name_of_model),
-        cmocka_unit_test(test_tokenizer_of_file),
+        cmocka_unit_test(test_vocabulary),    cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_suppressed),    cmocka_unit_test(test_half_embedding),
+        cmocka_unit_test(test_name_of_model), cmocka_unit_test(test_tokenizer_of_file),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

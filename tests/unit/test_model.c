@@ -182,7 +182,6 @@ static const char *const numeric_keys[] = {
     "llama.rope.scaling.factor",
     "llama.rope.scale_linear",
     "llama.expert_count",
-    "llama.vocab_size",
 };
 
 static void test_wrong_types(void **state) {
@@ -248,8 +247,6 @@ static void test_contradictions(void **state) {
         {"llama.rope.dimension_count", 0, "llama.rope.dimension_count"},
         {"llama.rope.dimension_count", 3, "must be even"},
         {"llama.rope.dimension_count", 6, "from 2 to 4"},
-        {"llama.vocab_size", SMALL_VOCAB - 1, "'llama.vocab_size' is 5"},
-        {"llama.vocab_size", SMALL_VOCAB + 1, "'llama.vocab_size' is 7"},
         {"llama.expert_count", 4, "llama.expert_used_count"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -388,6 +388,7 @@ static void losses_refused(void **state) {
     assert_close(wick_cosine_similarity(a, wick_narrow(large, 0, 0, 3), -1, 1e-8),
                  (const double[]){30 / sqrt(3 * 80900.), 30 / sqrt(3 * 80900.)}, 1e-6);
     assert_refused(device, wick_cosine_similarity(a, b, 2, 0), WICK_ERR_DIM);
+    assert_refused(device, wick_cosine_similarity(a, b, 0, -1e-8), WICK_ERR_VALUE);
     assert_refused(device,
                    wick_cosine_similarity(a, wick_ones(device, WICK_F32, WICK_SHAPE(4)), 0, 0),
                    WICK_ERR_SHAPE);

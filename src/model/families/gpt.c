@@ -30,10 +30,9 @@ static wick_status describe_gptneox(const wk_metadata *meta, wk_hparams *hparams
 
 static wick_status describe_mpt(const wk_metadata *meta, wk_hparams *hparams,
                                 wk_layer_spec *layers) {
-    static const double none = 0.0;
     double most;
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
-    WK_TRY(wk_metadata_f64(meta, "attention.max_alibi_bias", &none, &most));
+    WK_TRY(wk_metadata_f64(meta, "attention.max_alibi_bias", NULL, &most));
     WK_TRY(wk_family_read_clamp(meta, hparams, layers));
     wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU_ERF);
     wk_family_use_alibi(hparams, layers, (float)most);

@@ -10,7 +10,8 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
     wk_family_default_layers(hparams, layers);
     WK_TRY(wk_family_read_heads(meta, hparams, layers));
     WK_TRY(wk_family_read_ff(meta, hparams, layers, 1));
-    WK_TRY(wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 2}));
+    WK_TRY(wk_family_read_windows(meta, hparams, layers,
+                                  (wk_window_rule){.period = 2, .is_needed = true}));
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         layers[i].norms[WK_CHANNELS_INPUT] = WK_POST_ATTENTION_NORM;
         layers[i].attention.has_sinks = true;

@@ -23,24 +23,23 @@ static wick_status read_logit_scale(const wk_metadata *meta, wk_hparams *hparams
     return WICK_OK;
 }
 
-/* The key says of these models whether positions are rotated at all. */
-static wick_status read_rope(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
-    bool has_rope;
-    WK_TRY(wk_metadata_bool(meta, "rope.scaling.finetuned", true, &has_rope));
-    if (!has_rope) wk_family_drop_ropes(hparams, layers);
+static wick_status read_multipliers(const wk_metadata *meta, wk_hparams *hparams,
+                                    wk_layer_spec *layers) {
     wk_family_interleave_ropes(hparams, layers);
-    return WICK_OK;
-}
-
-wick_status wk_family_read_multipliers(const wk_metadata *meta, wk_hparams *hparams,
-                                       wk_layer_spec *layers) {
-    WK_TRY(read_rope(meta, hparams, layers));
     WK_TRY(read_scale(meta, "embedding_scale", &hparams->embedding_scale));
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         WK_TRY(read_scale(meta, "residual_scale", &layers[i].residual_scale));
         WK_TRY(read_scale(meta, "attention.scale", &layers[i].attention.scale));
     }
     return read_logit_scale(meta, hparams);
+}
+
+wick_status wk_family_read_multipliers(const wk_metadata *meta, wk_hparams *hparams,
+                                       wk_layer_spec *layers) {
+    bool has_rope;
+    WK_TRY(wk_metadata_bool(meta, "rope.scaling.finetuned", true, &has_rope));
+    if (!has_rope) wk_family_drop_ropes(hparams, layers);
+    return read_multipliers(meta, hparams, layers);
 }
 
 static wick_status describe_granite(const wk_metadata *meta, wk_hparams *hparams,
@@ -87,7 +86,7 @@ static wick_status describe_minicpm(const wk_metadata *meta, wk_hparams *hparams
                                     wk_layer_spec *layers) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     set_multipliers(hparams, layers);
-    return wk_family_read_multipliers(meta, hparams, layers);
+    return read_multipliers(meta, hparams, layers);
 }
 
 /* Where the file does not say how many channels a value has, the heads share those of the model. */

@@ -15,6 +15,7 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
     }
     WK_TRY(wk_family_read_heads(meta, hparams, layers));
     WK_TRY(wk_family_read_ff(meta, hparams, layers, 1));
+    WK_TRY(wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 0}));
     return wk_family_add_rope(meta, hparams, layers);
 }
 

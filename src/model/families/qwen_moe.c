@@ -5,14 +5,16 @@
 
 static wick_status describe_qwen2moe(const wk_metadata *meta, wk_hparams *hparams,
                                      wk_layer_spec *layers) {
-    const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX, .is_shared_gated = true};
+    const wk_experts_desc experts = {
+        .gating = WK_GATING_SOFTMAX, .is_shared_gated = true, .is_length_shared = true};
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     return wk_family_read_experts(meta, hparams, &experts, layers);
 }
 
 static wick_status describe_qwen3moe(const wk_metadata *meta, wk_hparams *hparams,
                                      wk_layer_spec *layers) {
-    const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX, .is_normalized = true};
+    const wk_experts_desc experts = {
+        .gating = WK_GATING_SOFTMAX, .is_normalized = true, .is_length_shared = true};
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     wk_family_norm_heads(hparams, layers);
     return wk_family_read_experts(meta, hparams, &experts, layers);

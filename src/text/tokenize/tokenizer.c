@@ -4,10 +4,14 @@
 
 #include "text/tokenize/tokenizer_state.h"
 
-static wick_status check_id(uint32_t id, uint32_t n_tokens, const char *key, wick_error *err) {
-    if (id == WICK_NO_TOKEN || id < n_tokens) return WICK_OK;
+static wick_status check_named(uint32_t id, uint32_t n_tokens, const char *key, wick_error *err) {
+    if (id < n_tokens) return WICK_OK;
     return wk_fail(err, WICK_ERR_FORMAT, "%s is %u, but the vocabulary has %u tokens", key,
                    (unsigned)id, (unsigned)n_tokens);
+}
+
+static wick_status check_id(uint32_t id, uint32_t n_tokens, const char *key, wick_error *err) {
+    return id == WICK_NO_TOKEN ? WICK_OK : check_named(id, n_tokens, key, err);
 }
 
 static wick_status check_desc(const wk_vocab_desc *desc, wick_error *err) {
@@ -22,6 +26,8 @@ static wick_status check_desc(const wk_vocab_desc *desc, wick_error *err) {
     WK_TRY(check_id(desc->end_of_message, n, "tokenizer.ggml.eom_token_id", err));
     WK_TRY(check_id(desc->classify, n, "tokenizer.ggml.cls_token_id", err));
     WK_TRY(check_id(desc->separator, n, "tokenizer.ggml.seperator_token_id", err));
+    for (size_t i = 0; i < desc->n_suppressed; i++)
+        WK_TRY(check_named(desc->suppressed[i], n, "tokenizer.ggml.suppress_tokens", err));
     return WICK_OK;
 }
 
@@ -203,6 +209,11 @@ void wk_tokenizer_free(wk_heap *heap, wick_tokenizer *tokenizer) {
 }
 
 wk_heap *wk_tokenizer_heap(const wick_tokenizer *tokenizer) { return tokenizer->heap; }
+
+const uint32_t *wk_tokenizer_suppressed(const wick_tokenizer *tokenizer, size_t *n) {
+    *n = tokenizer->desc.n_suppressed;
+    return tokenizer->desc.suppressed;
+}
 
 /* --- Tokenizing --- */
 

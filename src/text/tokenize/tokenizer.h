@@ -44,6 +44,8 @@ typedef struct wk_vocab_desc {
     uint32_t n_other_ends;
     const uint32_t *other_ends;   /* [n_other_ends] ids, or WICK_NO_TOKEN, that end a text, too */
     uint32_t classify, separator; /* BERT's begin and end */
+    size_t n_suppressed;
+    const uint32_t *suppressed; /* [n_suppressed] ids that are never chosen */
     /* unset: the model kind's default */
     wk_tristate add_begin, add_end, add_separator, add_space_prefix, removes_extra_spaces;
     /* tokenizer.ggml.ignore_merges; unset: as pre says */
@@ -66,6 +68,8 @@ typedef struct wk_vocab_desc {
 wick_status wk_tokenizer_make(wk_heap *heap, const wk_vocab_desc *desc, wick_tokenizer **out,
                               wick_error *err);
 void wk_tokenizer_free(wk_heap *heap, wick_tokenizer *tokenizer);
+/* Those of its description. */
+const uint32_t *wk_tokenizer_suppressed(const wick_tokenizer *tokenizer, size_t *n);
 /* The heap it was made with. */
 wk_heap *wk_tokenizer_heap(const wick_tokenizer *tokenizer);
 
