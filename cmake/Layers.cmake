@@ -63,11 +63,11 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
     wick_isa_flags(arm/*_i8mm.c -march=armv8.2-a+dotprod+i8mm ${arm_integers})
     list(APPEND cpu_sources backend/cpu/arm/*.c)
 elseif(WICK_WASM)
-    wick_isa_flags(wasm/*_wasm.c -O2)
-    wick_isa_flags(wasm/matmul_wasm.c -Os) # as fast, and a fifth smaller
+    wick_isa_flags(wasm/*_wasm.c -Os) # smaller, and but for these as fast
+    wick_isa_flags(wasm/linear_*_wasm.c -O2)
     # Unrolled are only loops of few rounds, and these wholly: the functions of elements get smaller
     # and up to a third faster.
-    wick_isa_flags(wasm/vector_wasm.c -O2 -mllvm -unroll-runtime=false
+    wick_isa_flags(wasm/vector_wasm.c -Os -mllvm -unroll-runtime=false
         -mllvm -unroll-threshold=300 -mllvm -inline-threshold=5)
     list(APPEND cpu_sources backend/cpu/wasm/*.c)
 endif()
@@ -161,6 +161,7 @@ if(WICK_WASM)
         COMPILE_OPTIONS -Os)
     file(GLOB small CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/text/jinja/*.c
         ${PROJECT_SOURCE_DIR}/src/core/json*.c ${PROJECT_SOURCE_DIR}/src/quant/decode_*.c
+        ${PROJECT_SOURCE_DIR}/src/quant/panel_store.c
         ${PROJECT_SOURCE_DIR}/src/text/tokenize/cut*.c)
     set_source_files_properties(${small} PROPERTIES COMPILE_OPTIONS -Oz)
 else()
