@@ -92,6 +92,10 @@ async function checkAdapters(wick, bytes) {
   const late = await model.session(options);
   await rejects(late.setAdapters([{ adapter }]), "STATE", /the adapter is closed/);
   await late.setAdapters([{ adapter: other }]);
+  const short = await model.loadAdapter(bytes);
+  const calls = [late.setAdapters([{ adapter: short }]), short.close()]; // whichever comes first
+  const failed = (await Promise.allSettled(calls)).filter(({ status }) => status === "rejected");
+  assert.deepEqual(failed.map(({ reason }) => reason.code), ["STATE"]);
   await model.close(); // with session and adapter
   return texts;
 }

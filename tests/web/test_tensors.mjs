@@ -79,6 +79,7 @@ onBoth("blocks are weights", async (wick) => {
   new Uint16Array(block.buffer, 0, 1)[0] = 0x4000; // 2
   const weight = wick.tensor(block, [1, 32], "q4_0");
   assert.deepEqual(await weight.cast("f32").read(), new Float32Array(32).fill(2));
+  await rejects(weight.text(), "DTYPE", /q4_0 .* cast\("f32"\)/);
   assert.equal(await wick.ones([1, 32]).linear(weight).item(), 64);
   await wick.close();
 });

@@ -169,6 +169,8 @@ test("no options, prompts and texts", async () => {
 test("seeds are exact", async () => {
   const wick = await open();
   const model = await wick.load(readFileSync(new URL(`../../${stories.path}`, import.meta.url)));
+  const largest = await model.session({ temperature: 1, seed: 2n ** 64n - 1n });
+  assert.equal((await largest.stats()).seed, String(2n ** 64n - 1n));
   const seed = "18446744073709551557";
   const session = await model.session({ temperature: 1, seed });
   assert.equal((await session.stats()).seed, seed);

@@ -35,8 +35,9 @@ static bool read_whole(const wick_json *value, uint64_t *out) {
     if (wick_json_get_whole(value, out)) return true;
     if (!read_text(value, &digits) || *digits == '\0') return false;
     for (*out = 0; *digits >= '0' && *digits <= '9'; digits++) {
-        if (*out > (UINT64_MAX - 9) / 10) return false;
-        *out = *out * 10 + (uint64_t)(*digits - '0');
+        const uint64_t digit = (uint64_t)(*digits - '0');
+        if (*out > (UINT64_MAX - digit) / 10) return false;
+        *out = *out * 10 + digit;
     }
     return *digits == '\0';
 }

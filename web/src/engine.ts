@@ -287,7 +287,7 @@ export class Engine {
   }
 
   setAdapters(_: CallContext, session: number, uses: [number, number][]): Promise<void> {
-    return this.#models.sessions.setAdapters(session, this.#models.adapters.uses(uses));
+    return this.#models.sessions.setAdapters(session, () => this.#models.adapters.uses(uses));
   }
 
   // --- Sessions ---

@@ -110,8 +110,10 @@ export class Sessions {
     held.answer = answer;
   }
 
-  setAdapters(id: number, uses: Uint8Array): Promise<void> {
+  /** listUses: called when nothing else runs, so that adapters that were closed meanwhile fail. */
+  setAdapters(id: number, listUses: () => Uint8Array): Promise<void> {
     return this.#alone(id, (pointer) => {
+      const uses = listUses();
       if (uses.length === 0 && !this.#module.hasDoor("session_set_loras")) return;
       this.#module.withBytes(uses, (at, size) =>
         this.#module.checked("session_set_loras", pointer, at, size / 8));

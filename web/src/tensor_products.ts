@@ -12,7 +12,7 @@ export class ProductTensor extends ElementTensor {
   sum(dims?: Dims, keepdim = false): Tensor {
     return this.op("sum", [], overDims(dims, Number(keepdim)));
   }
-prod(dims?: Dims, keepdim = false): Tensor {
+  prod(dims?: Dims, keepdim = false): Tensor {
     return this.op("prod", [], overDims(dims, Number(keepdim)));
   }
   mean(dims?: Dims, keepdim = false): Tensor {

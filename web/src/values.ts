@@ -143,6 +143,8 @@ function shapeOf(data: NestedNumbers): number[] {
 
 /** Row by row, with an indent for each bracket; of many elements the edges alone. */
 export function textOf({ dtype, shape }: TensorInfo, values: TensorValues): string {
+  if (!hasClass(dtype))
+    throw new WickError("DTYPE", `text: ${dtype} is of blocks, not of numbers: cast("f32") unpacks them`);
   const isCut = values.length > MOST_SHOWN;
   const write = (dim: number, at: number, stride: number): string => {
     if (dim === shape.length) return writeNumber(values[at]!, dtype);
