@@ -167,7 +167,8 @@ static void put_tensor(cli_json *json, const wick_compared *c) {
     cli_json_close(json, '}');
 }
 
-static void print_json(const wick_compared *rows, size_t n) {
+/* n of n_all: fewer where it was stopped. */
+static void print_json(const wick_compared *rows, size_t n, size_t n_all) {
     cli_json json = {.out = stdout};
     cli_json_open(&json, '{');
     cli_json_key(&json, "tensors");
@@ -175,6 +176,7 @@ static void print_json(const wick_compared *rows, size_t n) {
     for (size_t i = 0; i < n; i++) put_tensor(&json, &rows[i]);
     cli_json_close(&json, ']');
     cli_json_put_unsigned(&json, "different", count_different(rows, n));
+    cli_json_put_unsigned(&json, "count", n_all);
     cli_json_close(&json, '}');
 }
 
@@ -202,7 +204,7 @@ static int print_all(const compare_options *o, wick_comparison *comparison) {
     wick_compared *const rows = calloc(n_all > 0 ? n_all : 1, sizeof *rows);
     if (rows == NULL) return cli_error("out of memory for %zu tensors", n_all);
     int code = compare_all(o, comparison, rows, &n);
-    if (code != CLI_FAILURE && o->json) print_json(rows, n);
+    if (code != CLI_FAILURE && o->json) print_json(rows, n, n_all);
     if (code != CLI_FAILURE && !o->json) print_text(o, rows, n, n_all);
     if (code == CLI_OK && count_different(rows, n) > 0) code = CLI_FAILURE;
     free(rows);

@@ -217,6 +217,8 @@ static int read_prompt(const run_options *o, cli_input *prompt) {
     if (is_text(o) && is_for_template(o))
         return cli_usage_error(&cli_run, "--system, --template and --no-thinking are for answers, "
                                          "not for a text to continue");
+    if (o->n_keep > 0 && !o->context_shift)
+        return cli_usage_error(&cli_run, "--keep says what stays with --context-shift");
     if (o->file != NULL) {
         const int code = cli_read_file(o->file, prompt);
         if (code != CLI_OK) return code;

@@ -341,6 +341,7 @@ def test_usage_errors():
         (["tokenize", "-lora=x"], "'--lora' is an option of 'wick run'"),
         (["run", "-lora=x"], "unknown option '-lora=x', did you mean '--lora'?"),
         (["run", MODEL, "-p", "a", "--file", "b"], "exclude each other"),
+        (["run", MODEL, "a", "--raw", "--keep", 2], "--context-shift"),
         (["run", MODEL, "--gpu-layers", "-1"], "auto, all or a number of layers"),
         (["run", MODEL, "--gpu-layers", "few"], "auto, all or a number of layers"),
         (["run", MODEL, "--gpu-memory", "0"], "a number of bytes"),

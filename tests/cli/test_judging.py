@@ -174,7 +174,7 @@ def test_compare_models():
         done = wick("compare", MODEL, small, "--json")
         equal(done.returncode, 1)
         got = json.loads(done.stdout)
-        equal(len(got["tensors"]), 47)
+        equal((len(got["tensors"]), got["count"]), (47, 47))
         equal(got["different"], sum(not x["same"] for x in got["tensors"]))
         furthest = max(got["tensors"], key=lambda x: x["max"])
         assert summary.startswith(f"{got['different']} of 47 tensors differ\n"), summary
