@@ -201,23 +201,6 @@ void cli_repository_free(cli_repository *r) {
 
 /* ---- Choosing ---- */
 
-/* Where word stands in text, in either case; NULL: nowhere. */
-static const char *find_word(const char *text, const char *word) {
-    const size_t size = strlen(word);
-    for (; *text != '\0'; text++)
-        if (strncasecmp(text, word, size) == 0) return text;
-    return NULL;
-}
-
-bool cli_has_type(const char *name, const char *type) {
-    for (const char *at = name; (at = find_word(at, type)) != NULL; at++) {
-        const char before = at > name ? at[-1] : '/', after = at[strlen(type)];
-        if (!isalnum((unsigned char)before) && !isalnum((unsigned char)after) && after != '_')
-            return true;
-    }
-    return false;
-}
-
 static bool is_first_part(const cli_remote_file *file) {
     cli_part part;
     return cli_part_parse(file->name, &part) && part.index == 1;
@@ -225,7 +208,7 @@ static bool is_first_part(const cli_remote_file *file) {
 
 /* Whether the file is an image projector or an importance matrix, not a model. */
 static bool is_aside(const char *name) {
-    return find_word(name, "mmproj") != NULL || find_word(name, "imatrix") != NULL;
+    return cli_find_word(name, "mmproj") != NULL || cli_find_word(name, "imatrix") != NULL;
 }
 
 static bool is_candidate(const cli_remote_file *file, const char *type) {

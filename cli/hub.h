@@ -40,9 +40,6 @@ bool cli_hub_from_url(const char *mirror, const char *url, cli_path *given);
 int cli_hub_list(const cli_hub *hub, cli_http *http, const char *name, cli_repository *repository);
 void cli_repository_free(cli_repository *repository);
 
-/* Whether a file's name has this type; q4_k is not the beginning of q4_k_m. */
-bool cli_has_type(const char *name, const char *type);
-
 /* The model that wanted is: a file's name, or a part of it such as q8_0; NULL: the only one, else
  * the one of q4_k_m. For a split model its first part. NULL: it has reported which there are. */
 const cli_remote_file *cli_choose_file(const cli_repository *repository, const char *wanted);

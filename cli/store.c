@@ -1,4 +1,4 @@
-/* store.c: names, notes, and what is in the folder. */
+/* store.c: notes, and what is in the folder. */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
 
@@ -6,7 +6,6 @@
 
 #include "cache_folder.h"
 #include "cli.h"
-#include "hub.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -18,13 +17,6 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-bool cli_path_join(const char *base, const char *end, cli_path *path) {
-    const int length = snprintf(path->text, sizeof path->text, "%s%s", base, end);
-    if (length >= 0 && (size_t)length < sizeof path->text) return true;
-    cli_error("the path '%.80s...' is too long", base);
-    return false;
-}
 
 /* ---- Notes: lines of a key, a blank and a value ---- */
 
@@ -90,59 +82,7 @@ int cli_note_write(const char *path, const cli_note *note) {
     return CLI_FAILURE;
 }
 
-/* ---- Names ---- */
-
-static const char GGUF[] = ".gguf";
-enum { GGUF_SIZE = sizeof GGUF - 1, DIGITS = 5, PART_SIZE = sizeof "-00001-of-00003" - 1 };
-
-/* Five digits, as the writers of split files have them. */
-static bool parse_number(const char *text, uint32_t *number) {
-    *number = 0;
-    for (size_t i = 0; i < DIGITS; i++) {
-        if (text[i] < '0' || text[i] > '9') return false;
-        *number = 10 * *number + (uint32_t)(text[i] - '0');
-    }
-    return true;
-}
-
-bool cli_part_parse(const char *name, cli_part *part) {
-    const size_t size = strlen(name);
-    if (size <= GGUF_SIZE || strcasecmp(name + size - GGUF_SIZE, GGUF) != 0) return false;
-    *part = (cli_part){1, 1, size - GGUF_SIZE};
-    if (part->stem <= PART_SIZE) return true;
-    const char *const at = name + part->stem - PART_SIZE;
-    uint32_t index = 0, count = 0;
-    const bool is_part = at[0] == '-' && parse_number(at + 1, &index) &&
-                         memcmp(at + 1 + DIGITS, "-of-", 4) == 0 &&
-                         parse_number(at + 5 + DIGITS, &count);
-    if (is_part && index >= 1 && index <= count)
-        *part = (cli_part){index, count, part->stem - PART_SIZE};
-    return true;
-}
-
-void cli_part_name(const char *name, const cli_part *part, uint32_t index, cli_path *out) {
-    snprintf(out->text, sizeof out->text, "%s", name);
-    if (part->count == 1 || part->stem + PART_SIZE >= sizeof out->text) return;
-    char digits[16];
-    snprintf(digits, sizeof digits, "%05" PRIu32, index);
-    memcpy(out->text + part->stem + 1, digits, DIGITS);
-}
-
-/* A control character, C0 or C1 (in UTF-8), which could steer a terminal; or a backslash. */
-static bool is_odd(const char *at) {
-    const unsigned char first = (unsigned char)at[0], second = (unsigned char)at[1];
-    return iscntrl(first) || first == '\\' || (first == 0xC2 && second >= 0x80 && second < 0xA0);
-}
-
-bool cli_is_safe_name(const char *name) {
-    for (const char *at = name;; at++) {
-        const size_t size = strcspn(at, "/");
-        if (size == 0 || size > 240 || at[0] == '.') return false;
-        for (; *at != '/' && *at != '\0'; at++)
-            if (is_odd(at)) return false;
-        if (*at == '\0') return true;
-    }
-}
+/* ---- Paths ---- */
 
 static bool find_root(cli_path *root) {
     if (cli_cache_path("models", root->text, sizeof root->text)) return true;

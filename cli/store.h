@@ -5,17 +5,9 @@
 #define WICK_CLI_STORE_H
 
 #include "http.h"
+#include "names.h"
 
 #include <wick/base.h>
-
-enum { CLI_PATH_BYTES = 4096 };
-
-typedef struct cli_path {
-    char text[CLI_PATH_BYTES];
-} cli_path;
-
-/* Joins base and end. False: the path is too long, which is reported. */
-bool cli_path_join(const char *base, const char *end, cli_path *path);
 
 /* ---- Notes ---- */
 
@@ -29,21 +21,6 @@ typedef struct cli_note {
 /* Of the model at path. Zeros where there is none. */
 void cli_note_read(const char *path, cli_note *note);
 int cli_note_write(const char *path, const cli_note *note);
-
-/* ---- Names ---- */
-
-/* The parts of NAME-00002-of-00003.gguf are one model. */
-typedef struct cli_part {
-    uint32_t index, count; /* from 1; 1 of 1: not in parts */
-    size_t stem;           /* bytes of the name before "-00002-of-00003.gguf" or ".gguf" */
-} cli_part;
-/* False: the name does not end with .gguf. */
-bool cli_part_parse(const char *name, cli_part *part);
-/* The name of another part of the same model. */
-void cli_part_name(const char *name, const cli_part *part, uint32_t index, cli_path *out);
-
-/* Whether a name from elsewhere stays in the folder: no "..", no empty part, nothing odd. */
-bool cli_is_safe_name(const char *name);
 
 /* The path in the store for a name like OWNER/REPO/FILE.gguf. Returns an exit code. */
 int cli_store_path(const char *name, cli_path *path);
