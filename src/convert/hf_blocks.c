@@ -1,7 +1,7 @@
 /* convert/hf_blocks.c: see hf_blocks.h. */
 #include "convert/hf_blocks.h"
 
-#include "convert/hf_config.h"
+#include "convert/hf_keys.h"
 #include "convert/hf_kinds.h"
 #include "core/compiler.h"
 #include "core/status.h"

@@ -2,126 +2,22 @@
 #include "convert/hf_config.h"
 
 #include "convert/hf_blocks.h"
+#include "convert/hf_keys.h"
 #include "convert/hf_rope.h"
 #include "core/compiler.h"
 #include "core/status.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Reading ---- */
-
-/* Copies the first of the keys "a|b|c" to out. Returns the rest, NULL after the last one. */
-static const char *split_key(const char *keys, char out[64]) {
-    const size_t n = strcspn(keys, "|");
-    assert(n < 64);
-    memcpy(out, keys, n);
-    out[n] = '\0';
-    return keys[n] == '|' ? keys + n + 1 : NULL;
-}
-
-wk_json *wk_hf_get(wk_json *object, const char *key) {
-    wk_json *found = NULL;
-    const bool is_object = object != NULL && object->kind == WK_JSON_OBJECT;
-    for (wk_json *item = is_object ? object->child : NULL; item != NULL; item = item->next) {
-        if (!wk_str_is(item->key, key)) continue;
-        item->is_read = true;
-        found = item; /* of several the last one counts, as in Python */
-    }
-    return found;
-}
-
-static bool is_same(const wk_json *a, const wk_json *b) {
-    return a->kind == b->kind && a->boolean == b->boolean && a->number == b->number &&
-           wk_str_equal(a->string, b->string);
-}
-
-/* Another name with another value is not read: which of them counts is not known. */
-const wk_json *wk_hf_find(wk_json *config, const char *keys) {
-    wk_json *const rope = wk_hf_rope_parameters(config);
-    const wk_json *found = NULL;
-    while (keys != NULL) {
-        char key[64];
-        keys = split_key(keys, key);
-        wk_json *const places[] = {wk_hf_get(config, key), wk_hf_get(rope, key)};
-        for (size_t i = 0; i < WK_COUNT(places); i++) {
-            if (places[i] == NULL || places[i]->kind == WK_JSON_NULL) continue;
-            if (found == NULL) found = places[i];
-            places[i]->is_read = is_same(found, places[i]);
-        }
-    }
-    return found;
-}
-
-static wick_status fail_number(wick_error *err, const char *keys, const char *kind) {
-    char key[64];
-    (void)split_key(keys, key);
-    return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%s' is missing, or %s", key, kind);
-}
-
-wick_status wk_hf_read_u32(wk_json *config, const char *keys, uint32_t *out, wick_error *err) {
-    const wk_json *const item = wk_hf_find(config, keys);
-    *out = 0;
-    if (item == NULL || item->kind != WK_JSON_NUMBER || !item->is_integer || item->integer < 0 ||
-        item->integer > UINT32_MAX)
-        return fail_number(err, keys, "no whole number");
-    *out = (uint32_t)item->integer;
-    return WICK_OK;
-}
-
-wick_status wk_hf_read_f64(wk_json *config, const char *keys, double *out, wick_error *err) {
-    const wk_json *const item = wk_hf_find(config, keys);
-    *out = 0.0;
-    if (item == NULL || item->kind != WK_JSON_NUMBER || !isfinite(item->number))
-        return fail_number(err, keys, "no number");
-    *out = item->number;
-    return WICK_OK;
-}
-
-static bool is_true(wk_json *config, const char *key) {
-    const wk_json *const item = wk_hf_get(config, key);
-    return item != NULL && item->kind == WK_JSON_BOOL && item->boolean;
-}
-
-static const char n_heads_keys[] = "num_attention_heads|n_head";
-static const char n_kv_keys[] = "num_key_value_heads|num_kv_heads";
-static const char n_embd_keys[] = "hidden_size|n_embd";
-
-/* The first Falcons say so otherwise: one head of keys if they are multi_query. */
-wk_hf_heads wk_hf_read_heads(wk_json *config) {
-    wk_hf_heads heads = {0};
-    (void)wk_hf_read_u32(config, n_heads_keys, &heads.n_q, NULL);
-    heads.n_kv = heads.n_q;
-    const bool is_new = is_true(config, "new_decoder_architecture");
-    const bool says_kv = wk_hf_find(config, n_kv_keys) != NULL;
-    if (is_true(config, "multi_query") && !is_new)
-        heads.n_kv = 1;
-    else if (says_kv)
-        (void)wk_hf_read_u32(config, n_kv_keys, &heads.n_kv, NULL);
-    return heads;
-}
-
-wick_status wk_hf_head_dim(wk_json *config, uint32_t *out, wick_error *err) {
-    if (wk_hf_find(config, "head_dim") != NULL) return wk_hf_read_u32(config, "head_dim", out, err);
-    uint32_t n_embd = 0, n_heads = 0;
-    WK_TRY(wk_hf_read_u32(config, n_embd_keys, &n_embd, err));
-    WK_TRY(wk_hf_read_u32(config, n_heads_keys, &n_heads, err));
-    if (n_heads == 0) return wk_fail(err, WICK_ERR_FORMAT, "config.json: no attention heads");
-    *out = n_embd / n_heads;
-    return WICK_OK;
-}
-
-/* ---- Writing ---- */
 
 static wick_status add_real(wk_json *config, const wk_hf_number *number, wk_value_list *values,
                             wick_error *err) {
     double real = 0.0;
     WK_TRY(wk_hf_read_f64(config, number->config, &real, err));
     if (number->kind == WK_HF_INVERSE_ROOT) {
-        if (!(real > 0.0)) return fail_number(err, number->config, "not positive");
+        if (!(real > 0.0)) return wk_hf_fail_number(err, number->config, "not positive");
         real = 1.0 / sqrt(real);
     }
     wk_value_list_f32(values, number->gguf, real);
@@ -138,7 +34,7 @@ static wick_status add_of_two(wk_json *config, const wk_hf_number *number, wk_va
     WK_TRY(wk_hf_read_u32(config, first, &a, err));
     WK_TRY(wk_hf_read_u32(config, number->config + n + 1, &b, err));
     const uint64_t both = is_sum ? (uint64_t)a + b : (uint64_t)a * b;
-    if (both > UINT32_MAX) return fail_number(err, first, "too large");
+    if (both > UINT32_MAX) return wk_hf_fail_number(err, first, "too large");
     wk_value_list_u32(values, number->gguf, (uint32_t)both);
     return WICK_OK;
 }
@@ -147,7 +43,7 @@ static wick_status add_of_two(wk_json *config, const wk_hf_number *number, wk_va
 static wick_status add_leading(wk_json *config, const wk_hf_number *number, wk_value_list *values,
                                wick_error *err) {
     char key[64];
-    const char *const others = split_key(number->config, key);
+    const char *const others = wk_hf_split_keys(number->config, key);
     const wk_json *const list = wk_hf_get(config, key);
     uint32_t n = 0, i = 0;
     if (list == NULL || list->kind != WK_JSON_ARRAY) {
@@ -158,7 +54,7 @@ static wick_status add_leading(wk_json *config, const wk_hf_number *number, wk_v
             if (n == i && wk_str_is(item->string, "dense"))
                 n++;
             else if (!wk_str_is(item->string, "sparse"))
-                return fail_number(err, key, "not \"dense\", then \"sparse\"");
+                return wk_hf_fail_number(err, key, "not \"dense\", then \"sparse\"");
         }
     }
     wk_value_list_u32(values, number->gguf, n);
@@ -169,7 +65,7 @@ static wick_status add_step_rank(wk_json *config, const wk_json *item, const wk_
                                  wk_value_list *values, wick_error *err) {
     uint32_t rank = 0;
     if (item != NULL && wk_str_is(item->string, "auto")) {
-        WK_TRY(wk_hf_read_u32(config, n_embd_keys, &rank, err));
+        WK_TRY(wk_hf_read_u32(config, WK_HF_N_EMBD, &rank, err));
         rank = rank / 16 + (rank % 16 > 0);
     } else {
         WK_TRY(wk_hf_read_u32(config, number->config, &rank, err));
@@ -194,7 +90,7 @@ static wick_status add_gating(const wk_json *item, const wk_hf_number *number,
                               wk_value_list *values, wick_error *err) {
     const bool is_softmax = item != NULL && wk_str_is(item->string, "softmax");
     if (!is_softmax && (item == NULL || !wk_str_is(item->string, "sigmoid")))
-        return fail_number(err, number->config, "neither softmax nor sigmoid");
+        return wk_hf_fail_number(err, number->config, "neither softmax nor sigmoid");
     wk_value_list_u32(values, number->gguf, is_softmax ? 3 : 2);
     return WICK_OK;
 }
@@ -236,7 +132,7 @@ static wick_status add_number(wk_json *config, const wk_hf_number *number, wk_va
     case WK_HF_BOOL: break;
     }
     if (item == NULL || item->kind != WK_JSON_BOOL)
-        return fail_number(err, number->config, "neither true nor false");
+        return wk_hf_fail_number(err, number->config, "neither true nor false");
     wk_value_list_bool(values, number->gguf, item->boolean);
     return WICK_OK;
 }
@@ -250,8 +146,8 @@ static wick_status add_numbers(wk_json *config, const wk_hf_number *numbers, wk_
 
 static const wk_hf_number common[] = {
     {"num_hidden_layers|n_layer", ".block_count", WK_HF_U32, false},
-    {n_embd_keys, ".embedding_length", WK_HF_U32, false},
-    {n_heads_keys, ".attention.head_count", WK_HF_U32, false},
+    {WK_HF_N_EMBD, ".embedding_length", WK_HF_U32, false},
+    {WK_HF_N_HEADS, ".attention.head_count", WK_HF_U32, false},
     {.config = NULL},
 };
 static const wk_hf_number context[] = {
@@ -277,7 +173,7 @@ static wick_status add_sizes(const wk_hf_family *family, wk_json *config, wk_val
     const bool is_old = family->traits & (WK_HF_TRANSPOSED | WK_HF_GROUPED_QKV);
     uint32_t n_ff = 0;
     if (!says_ff && is_old) {
-        WK_TRY(wk_hf_read_u32(config, n_embd_keys, &n_ff, err));
+        WK_TRY(wk_hf_read_u32(config, WK_HF_N_EMBD, &n_ff, err));
         n_ff = n_ff <= UINT32_MAX / 4 ? 4 * n_ff : 0;
     } else {
         WK_TRY(wk_hf_read_u32(config, ff_keys, &n_ff, err));
@@ -297,7 +193,7 @@ static wick_status add_windows(wk_json *config, wk_value_list *values, wick_erro
     const wk_json *const types = wk_hf_find(config, "layer_types");
     if (types == NULL) return add_numbers(config, period, values, err);
     (void)wk_hf_find(config, period->config); /* the list counts */
-    if (types->kind != WK_JSON_ARRAY) return fail_number(err, "layer_types", "no list");
+    if (types->kind != WK_JSON_ARRAY) return wk_hf_fail_number(err, "layer_types", "no list");
     bool *const has_window = wk_arena_array(values->arena, types->count, sizeof *has_window);
     if (has_window == NULL) return wk_fail_memory(err, types->count, "the layers of a model");
     size_t n = 0;
@@ -334,7 +230,7 @@ static wick_status add_rotated(const wk_hf_family *family, wk_json *config, wk_v
     uint32_t head_dim = 0;
     WK_TRY(wk_hf_head_dim(config, &head_dim, err));
     if (wk_hf_find(config, part) != NULL) WK_TRY(wk_hf_read_f64(config, part, &factor, err));
-    if (!(factor > 0.0 && factor <= 1.0)) return fail_number(err, part, "not from 0 to 1");
+    if (!(factor > 0.0 && factor <= 1.0)) return wk_hf_fail_number(err, part, "not from 0 to 1");
     if (factor < 1.0 && family->traits & WK_HF_PERMUTED_HEADS)
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
                        "config.json: '%s' is %g, but '%s' models rotate whole heads",

@@ -11,20 +11,4 @@
 wick_status wk_hf_describe(const wk_hf_family *family, wk_json *config, wk_value_list *values,
                            wick_error *err);
 
-/* Of q, and of k and v; 0: config.json does not say, or nonsense. */
-typedef struct wk_hf_heads {
-    uint32_t n_q, n_kv;
-} wk_hf_heads;
-wk_hf_heads wk_hf_read_heads(wk_json *config);
-
-/* Each of these notes in the tree what it has read; see hf_unread.h. A member of an object: */
-wk_json *wk_hf_get(wk_json *object, const char *key);
-/* A key, or the first of several that mean the same, with | between them, of config or of its
- * rope_parameters, where newer files have some of them; NULL: null, or not there. */
-const wk_json *wk_hf_find(wk_json *config, const char *keys);
-wick_status wk_hf_read_u32(wk_json *config, const char *keys, uint32_t *out, wick_error *err);
-wick_status wk_hf_read_f64(wk_json *config, const char *keys, double *out, wick_error *err);
-/* Channels of a head of q and k. */
-wick_status wk_hf_head_dim(wk_json *config, uint32_t *out, wick_error *err);
-
 #endif

@@ -6,7 +6,7 @@
 #include "convert/hf_defaults.h"
 
 #include "convert/hf_blocks.h"
-#include "convert/hf_rope.h"
+#include "convert/hf_keys.h"
 #include "core/compiler.h"
 
 #include <stdio.h>

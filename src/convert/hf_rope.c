@@ -1,7 +1,7 @@
 /* convert/hf_rope.c: see hf_rope.h. */
 #include "convert/hf_rope.h"
 
-#include "convert/hf_config.h"
+#include "convert/hf_keys.h"
 #include "core/compiler.h"
 #include "core/status.h"
 
@@ -10,12 +10,6 @@
 #include <string.h>
 
 static bool is_object(const wk_json *item) { return item != NULL && item->kind == WK_JSON_OBJECT; }
-
-wk_json *wk_hf_rope_parameters(wk_json *config) {
-    wk_json *const all = wk_hf_get(config, "rope_parameters");
-    wk_json *const full = wk_hf_get(all, "full_attention");
-    return is_object(full) ? full : is_object(all) ? all : NULL;
-}
 
 static const char theta_keys[] = "rope_theta|rotary_emb_base";
 static const char original_key[] = "original_max_position_embeddings";

@@ -5,11 +5,6 @@
 #include "convert/hf_family.h"
 #include "convert/value_list.h"
 
-/* rope_parameters, where newer configs have what concerns positions; of layers of several kinds,
- * those without a window. NULL: an older config, with rope_theta and rope_scaling beside all else.
- */
-wk_json *wk_hf_rope_parameters(wk_json *config);
-
 /* WICK_ERR_UNSUPPORTED: scaling that GGUF or Wick does not know. */
 wick_status wk_hf_add_rope(const wk_hf_family *family, wk_json *config, wk_value_list *values,
                            wick_error *err);

@@ -3,7 +3,8 @@
 #define WK_CONVERT_HF_TENSORS_H
 
 #include "convert/checkpoint.h"
-#include "convert/hf_config.h"
+#include "convert/hf_family.h"
+#include "convert/hf_keys.h"
 
 /* Where a tensor of the new file comes from. */
 typedef struct wk_hf_source {

@@ -1,7 +1,7 @@
 /* convert/hf_text.c: see hf_text.h. */
 #include "convert/hf_text.h"
 
-#include "convert/hf_config.h"
+#include "convert/hf_keys.h"
 #include "convert/hf_kinds.h"
 #include "convert/hf_unread.h"
 #include "core/compiler.h"

@@ -4,6 +4,7 @@
 #include <wick/convert.h>
 
 #include "convert/header_file.h"
+#include "convert/hf_config.h"
 #include "convert/hf_defaults.h"
 #include "convert/hf_kinds.h"
 #include "convert/hf_tensors.h"
