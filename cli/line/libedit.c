@@ -106,11 +106,13 @@ static unsigned char complete(EditLine *edit, int key) {
     return result;
 }
 
-/* Ctrl-Z is a key as well. With EL_SIGNAL libedit puts the terminal in order around the stop. */
+/* Ctrl-Z is a key as well. With EL_SIGNAL libedit puts the terminal in order around the stop; the
+ * second signal is for a program that no shell can stop and let go on. */
 static unsigned char suspend(EditLine *edit, int key) {
     (void)edit, (void)key;
     raise(SIGTSTP);
-    return CC_REFRESH;
+    raise(SIGCONT);
+    return CC_REDISPLAY; /* what the shell wrote meanwhile is in between */
 }
 
 static void remember(void *user, const char *entry) {

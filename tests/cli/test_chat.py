@@ -255,6 +255,18 @@ def saved(terminal):
         return json.loads(path.read_text())
 
 
+def test_line_after_a_stop():
+    """It is drawn again. Nothing stops here: this terminal has no shell to go on from."""
+    terminal = start()
+    terminal.type("some words")
+    terminal.wait("some words")
+    terminal.type("\x1a")
+    terminal.wait("> ")
+    terminal.wait("some words")
+    terminal.type("\x15")
+    assert terminal.end() == 0
+
+
 def test_pasted_lines():
     terminal = start(*QUICK)
     terminal.type("a \x1b[200~one\rtwo\tthree \u6f22\r\x07/quit\x1b[201~ b\r")
