@@ -166,7 +166,9 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(exaone_moe)                                                                                  \
     X(olmo)                                                                                        \
     X(apertus)                                                                                     \
+    X(mellum)                                                                                      \
     X(hunyuan_dense)                                                                               \
+    X(hunyuan_vl)                                                                                  \
     X(olmo2)                                                                                       \
     X(phi2)                                                                                        \
     X(phi3)                                                                                        \
@@ -188,6 +190,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(gptneox)                                                                                     \
     X(codeshell)                                                                                   \
     X(nemotron)                                                                                    \
+    X(jais)                                                                                        \
     X(jais2)                                                                                       \
     X(orion)                                                                                       \
     X(bloom)                                                                                       \

@@ -1,8 +1,8 @@
 /* model/families/gpt.c: GPT-2 (Radford et al., 2019) and what kept its LayerNorm and its MLP
  * without a gate: StarCoder (Li et al., 2023) and StarCoder2 (Lozhkov et al., 2024), CodeShell (Xie
  * et al., 2024), Nemotron (Parmar et al., 2024), BLOOM (Scao et al., 2022), GPT-NeoX (Black et al.,
- * 2022), MPT (MosaicML, 2023), Falcon (Almazrouei et al., 2023); beside them Orion (Chen et al.,
- * 2024) and Refact (2023), each half of it. */
+ * 2022), MPT (MosaicML, 2023), Falcon (Almazrouei et al., 2023); beside them Jais (Sengupta et al.,
+ * 2023), Orion (Chen et al., 2024) and Refact (2023), each a part of it. */
 #include "core/status.h"
 #include "model/families.h"
 
@@ -28,15 +28,28 @@ static wick_status describe_gptneox(const wk_metadata *meta, wk_hparams *hparams
     return WICK_OK;
 }
 
-static wick_status describe_mpt(const wk_metadata *meta, wk_hparams *hparams,
-                                wk_layer_spec *layers) {
+static wick_status read_alibi(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
     double most;
-    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     WK_TRY(wk_metadata_f64(meta, "attention.max_alibi_bias", NULL, &most));
-    WK_TRY(wk_family_read_clamp(meta, hparams, layers));
-    wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU_ERF);
     wk_family_use_alibi(hparams, layers, (float)most);
     return WICK_OK;
+}
+
+static wick_status describe_mpt(const wk_metadata *meta, wk_hparams *hparams,
+                                wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    WK_TRY(wk_family_read_clamp(meta, hparams, layers));
+    wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU_ERF);
+    return read_alibi(meta, hparams, layers);
+}
+
+/* Scores are divided by the channels of a head, not by their root. */
+static wick_status describe_jais(const wk_metadata *meta, wk_hparams *hparams,
+                                 wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        layers[i].attention.scale = 1.0F / (float)layers[i].attention.head_dim;
+    return read_alibi(meta, hparams, layers);
 }
 
 static wick_status describe_nemotron(const wk_metadata *meta, wk_hparams *hparams,
@@ -91,6 +104,10 @@ const wk_family wk_family_nemotron = {.architecture = "nemotron",
                                       .norm = WK_NORM_LAYER,
                                       .biases = WK_BIASES_NORMS,
                                       .describe = describe_nemotron};
+const wk_family wk_family_jais = {.architecture = "jais",
+                                  .norm = WK_NORM_LAYER,
+                                  .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                  .describe = describe_jais};
 const wk_family wk_family_jais2 = {.architecture = "jais2",
                                    .norm = WK_NORM_LAYER,
                                    .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,

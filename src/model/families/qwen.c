@@ -61,6 +61,8 @@ const wk_family wk_family_qwen3vl = {
     .architecture = "qwen3vl", .norm = WK_NORM_RMS, .describe = describe_qwen3};
 const wk_family wk_family_hunyuan_dense = {
     .architecture = "hunyuan-dense", .norm = WK_NORM_RMS, .describe = describe_hunyuan};
+const wk_family wk_family_hunyuan_vl = {
+    .architecture = "hunyuan_vl", .norm = WK_NORM_RMS, .describe = describe_hunyuan};
 const wk_family wk_family_exaone = {
     .architecture = "exaone", .norm = WK_NORM_RMS, .describe = wk_family_describe_dense};
 const wk_family wk_family_paddleocr = {

@@ -20,6 +20,16 @@ static wick_status describe_qwen3moe(const wk_metadata *meta, wk_hparams *hparam
     return wk_family_read_experts(meta, hparams, &experts, layers);
 }
 
+/* Mellum 2 (JetBrains, 2026): windows, whose layers do not scale their positions. */
+static wick_status describe_mellum(const wk_metadata *meta, wk_hparams *hparams,
+                                   wk_layer_spec *layers) {
+    WK_TRY(describe_qwen3moe(meta, hparams, layers));
+    WK_TRY(wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 4}));
+    return wk_family_add_window_rope(meta, hparams, layers, 0.0);
+}
+
+const wk_family wk_family_mellum = {
+    .architecture = "mellum", .norm = WK_NORM_RMS, .describe = describe_mellum};
 const wk_family wk_family_qwen2moe = {.architecture = "qwen2moe",
                                       .norm = WK_NORM_RMS,
                                       .biases = WK_BIASES_QKV,
