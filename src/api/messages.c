@@ -430,8 +430,21 @@ static wick_status take_request(wick_exchange *x, wick_error *err) {
     return wk_turns_join(x, err);
 }
 
+/* A thread is kept by the server, which keeps nothing. Clients that know the code send all of the
+ * conversation instead. */
+static bool refuses_thread(wick_exchange *x) {
+    if (!wk_request_field(x, "thread")) return false;
+    wk_write_raw(&x->part,
+                 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
+                 "\"thread: this server stores nothing; send the whole conversation without it\","
+                 "\"details\":{\"error_code\":\"thread_unsupported_request\"}}}");
+    wk_exchange_end(x, 400);
+    return true;
+}
+
 wick_status wk_answer_messages(wick_exchange *x, wick_error *err) {
     const bool has_limit = wk_request_field(x, "max_tokens") != NULL;
+    if (refuses_thread(x)) return WICK_OK;
     WK_TRY(take_request(x, err));
     if (!has_limit) return wk_fail(err, WICK_ERR_VALUE, "max_tokens: field required");
     WK_TRY(wk_request_generation(x, err));

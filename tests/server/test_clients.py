@@ -373,6 +373,22 @@ def test_anthropic_outputs():
             **asked, stop_sequences=[5]))
 
 
+# It asks the server to keep the conversation, and sends all of it where that is refused.
+def test_anthropic_tool_runner():
+    import anthropic
+
+    @anthropic.beta_tool
+    def rain(place: str) -> str:
+        """Rain at a place."""
+        return "no"
+
+    with Server() as server, anthropic_client(server) as client:
+        runner = client.beta.messages.tool_runner(
+            **WORDS, max_tokens=100, tools=[rain], max_iterations=2,
+            tool_choice={"type": "tool", "name": "rain"})
+        equal([message.stop_reason for message in runner], ["tool_use"] * 2)
+
+
 def test_langchain_more():
     from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
     from langchain_openai import ChatOpenAI
