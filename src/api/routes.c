@@ -113,9 +113,12 @@ static bool fits(wick_exchange *x) {
         const size_t n = prompt->n_estimated > 0 ? prompt->n_estimated : prompt->n;
         char message[160];
         if (n < most || (x->desc.context_shift && prompt->n_estimated == 0)) continue;
+        /* Clients of Anthropic's API know its sentence, and shorten the conversation. */
         snprintf(message, sizeof message,
-                 "the request exceeds the available context size: %zu tokens; the context has room "
-                 "for %u, the answer included",
+                 x->style == &wk_messages_style
+                     ? "prompt is too long: %zu tokens > %u maximum, of the context with the answer"
+                     : "the request exceeds the available context size: %zu tokens; the context "
+                       "has room for %u, the answer included",
                  n, most);
         if (x->style->error) {
             wk_exchange_fail(x, 400, message);

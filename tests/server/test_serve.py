@@ -421,11 +421,12 @@ def test_messages():
                                {"type": "image", "source": {}}]}]}, "text"),
                            ({"max_tokens": 1, "messages": [
                                {"role": "user", "content": "word " * 600}]},
-                            "context")]:
+                            "prompt is too long: ")]:
             status, _, content = server.ask("/v1/messages", body)
             equal((status, content["type"]), (400, "error"))
             equal(content["error"]["type"], "invalid_request_error")
             assert word in content["error"]["message"], content
+        assert " tokens > 512 maximum" in content["error"]["message"], content
         for thread in ({"type": "create"}, {"type": "continue", "previous_message_id": "msg_1"}):
             status, _, content = server.ask("/v1/messages", {**MESSAGES, "thread": thread})
             equal((status, content["error"]["details"]["error_code"]),
