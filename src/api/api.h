@@ -267,6 +267,9 @@ wick_status wk_request_translate(wick_exchange *x,
 /* tools.c: in such a write, the other API's tools: the type of those that a client answers, and the
  * member with their JSON schema. Tools of other types are left out. */
 void wk_write_functions(wk_strbuf *to, const wk_json *tools, const char *own, const char *schema);
+/* The name of a function as the model has it: after its namespace's (NULL: none) and this. */
+#define WK_IN_SPACE "__"
+void wk_write_function_name(wk_strbuf *to, const wk_json *space, const wk_json *name);
 wick_status wk_request_tools(wick_exchange *x, wick_error *err);
 wick_status wk_request_tool_choice(wick_exchange *x, wick_error *err);
 /* Fields; the value stays where there is none, or null. */

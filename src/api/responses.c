@@ -13,7 +13,7 @@ static void write_call_item(wk_strbuf *to, const wk_json *item, bool is_custom) 
     wk_write_put_value(to, "id", wk_json_get(item, "call_id"));
     wk_write_key(to, "function");
     wk_write_open(to, '{');
-    wk_write_put_value(to, "name", wk_json_get(item, "name"));
+    wk_write_function_name(to, wk_json_get(item, "namespace"), wk_json_get(item, "name"));
     if (is_custom) wk_write_raw(to, "\"arguments\":{");
     wk_write_put_value(to, is_custom ? "input" : "arguments",
                        wk_json_get(item, is_custom ? "input" : "arguments"));
@@ -251,6 +251,37 @@ static void write_part(wk_strbuf *to, const wk_api_choice *choice) {
     wk_write_close(to, '}');
 }
 
+/* Whether the name of a call is that of a function in a namespace. */
+static bool is_in_space(wk_str name, const wk_json *space, const wk_json *own) {
+    static const char between[] = WK_IN_SPACE;
+    enum { N_BETWEEN = sizeof between - 1 };
+    if (!space || space->kind != WK_JSON_STRING || !own || own->kind != WK_JSON_STRING)
+        return false;
+    const size_t n = space->string.size;
+    return name.size == n + N_BETWEEN + own->string.size &&
+           memcmp(name.text, space->string.text, n) == 0 &&
+           memcmp(name.text + n, between, N_BETWEEN) == 0 &&
+           memcmp(name.text + n + N_BETWEEN, own->string.text, own->string.size) == 0;
+}
+
+/* The namespace of the function that a call names, NULL: none; name becomes the one it has there.
+ */
+static const wk_json *find_space(const wick_exchange *x, wk_str *name) {
+    const wk_json *const tools = wk_json_get(x->given, "tools");
+    for (const wk_json *tool = tools ? tools->child : NULL; tool; tool = tool->next) {
+        const wk_json *const space = wk_json_get(tool, "name");
+        const wk_json *const inner = wk_json_get(tool, "tools");
+        if (!wk_json_is(wk_json_get(tool, "type"), "namespace")) continue;
+        for (const wk_json *item = inner ? inner->child : NULL; item; item = item->next) {
+            const wk_json *const own = wk_json_get(item, "name");
+            if (!is_in_space(*name, space, own)) continue;
+            *name = own->string;
+            return space;
+        }
+    }
+    return NULL;
+}
+
 /* The item that is being written, as far as it has come. */
 static void write_output(wk_strbuf *to, const wk_api_choice *choice, const wk_tool_call *call,
                          const char *status) {
@@ -263,7 +294,9 @@ static void write_output(wk_strbuf *to, const wk_api_choice *choice, const wk_to
     if (choice->block == WK_BLOCK_CALL) {
         wk_write_put(to, "type", "function_call");
         wk_write_put(to, "call_id", id);
-        wk_write_put_string(to, "name", call->name);
+        wk_str name = call->name;
+        wk_write_put_value(to, "namespace", find_space(choice->exchange, &name));
+        wk_write_put_string(to, "name", name);
         wk_write_put_string(to, "arguments", is_over ? call->arguments : wk_str_of(""));
         wk_write_close(to, '}');
         return;
@@ -365,7 +398,9 @@ static void write_call(wk_api_choice *choice, const wk_tool_call *call) {
         send_item(choice, "response.output_item.added", call, in_progress);
         send_text(choice, "response.function_call_arguments.delta", "delta", call->arguments);
         wk_strbuf *const to = open_item_event(choice, done, false);
-        wk_write_put_string(to, "name", call->name);
+        wk_str name = call->name;
+        (void)find_space(choice->exchange, &name);
+        wk_write_put_string(to, "name", name);
         wk_write_put_string(to, "arguments", call->arguments);
         close_event(choice->exchange, done);
         send_item(choice, "response.output_item.done", call, completed);

@@ -6,6 +6,41 @@
 
 static wick_status fail_memory(wick_error *err) { return wk_fail_memory(err, 0, "a request"); }
 
+void wk_write_function_name(wk_strbuf *to, const wk_json *space, const wk_json *name) {
+    const bool has_space = space && space->kind == WK_JSON_STRING;
+    wk_strbuf both;
+    if (!has_space || !name || name->kind != WK_JSON_STRING) {
+        wk_write_put_value(to, "name", name);
+        return;
+    }
+    wk_strbuf_init(&both, to->heap);
+    wk_strbuf_append(&both, space->string.text, space->string.size);
+    wk_strbuf_text(&both, WK_IN_SPACE);
+    wk_strbuf_append(&both, name->string.text, name->string.size);
+    wk_write_put_string(to, "name", (wk_str){both.data, both.size});
+    to->failed |= both.failed;
+    wk_strbuf_release(&both);
+}
+
+/* space: the name of the namespace that they are in; NULL: none. */
+static void write_functions(wk_strbuf *to, const wk_json *tools, const wk_json *space,
+                            const char *own, const char *schema) {
+    for (const wk_json *tool = tools ? tools->child : NULL; tool; tool = tool->next) {
+        const wk_json *const type = wk_json_get(tool, "type");
+        if (!space && wk_json_is(type, "namespace")) {
+            write_functions(to, wk_json_get(tool, "tools"), wk_json_get(tool, "name"), own, schema);
+            continue;
+        }
+        /* Such as a search on the API's own server. */
+        if (type && type->kind == WK_JSON_STRING && !wk_json_is(type, own)) continue;
+        wk_write_raw(to, "{\"type\":\"function\",\"function\":{");
+        wk_write_function_name(to, space, wk_json_get(tool, "name"));
+        wk_write_put_value(to, "description", wk_json_get(tool, "description"));
+        wk_write_put_value(to, "parameters", wk_json_get(tool, schema));
+        wk_strbuf_text(to, "}}");
+    }
+}
+
 void wk_write_functions(wk_strbuf *to, const wk_json *tools, const char *own, const char *schema) {
     if (!tools || tools->kind != WK_JSON_ARRAY) {
         wk_write_put_value(to, "tools", tools); /* which is refused */
@@ -13,16 +48,7 @@ void wk_write_functions(wk_strbuf *to, const wk_json *tools, const char *own, co
     }
     wk_write_key(to, "tools");
     wk_write_open(to, '[');
-    for (const wk_json *tool = tools->child; tool; tool = tool->next) {
-        const wk_json *const type = wk_json_get(tool, "type");
-        /* Such as a search on the API's own server. */
-        if (type && type->kind == WK_JSON_STRING && !wk_json_is(type, own)) continue;
-        wk_write_raw(to, "{\"type\":\"function\",\"function\":{");
-        wk_write_put_value(to, "name", wk_json_get(tool, "name"));
-        wk_write_put_value(to, "description", wk_json_get(tool, "description"));
-        wk_write_put_value(to, "parameters", wk_json_get(tool, schema));
-        wk_strbuf_text(to, "}}");
-    }
+    write_functions(to, tools, NULL, own, schema);
     wk_write_close(to, ']');
 }
 

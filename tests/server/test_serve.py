@@ -372,6 +372,13 @@ def test_responses():
         call = called["output"][0]
         equal((call["type"], call["name"]), ("function_call", "get_weather"))
         assert 1 <= json.loads(call["arguments"])["days"] <= 9
+        spaces = [{"type": "namespace", "name": "sky", "description": "sky", "tools": flat}]
+        asked = {**ASKED, "tools": spaces, "tool_choice": "required", "max_output_tokens": 100}
+        inside = server.get("/v1/responses", asked)["output"][0]
+        equal((inside["namespace"], inside["name"]), ("sky", "get_weather"))
+        events = server.named_events("/v1/responses", asked)
+        equal([e["item"]["namespace"] for e in events if "item" in e], ["sky", "sky"])
+        equal([e["name"] for e in events if "name" in e], ["get_weather"])
         answer = server.get("/v1/responses", {**ASKED, "tools": flat, "input": [
             {"role": "user", "content": [{"type": "input_text", "text": "Rain?"}]}, call,
             {"type": "function_call_output", "call_id": call["call_id"], "output": "no"}]})

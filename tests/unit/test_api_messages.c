@@ -40,6 +40,25 @@ static void test_other_tools(void **state) {
             "<f>[user: Hi][assistant: a][user: b]");
 }
 
+/* Functions of a namespace have its name before theirs. */
+static void test_namespaces(void **state) {
+    static const char all[] =
+        "{% for t in tools or [] %}<{{ t.function.name }}>{% endfor %}{% for m in messages %}"
+        "[{{ m.role }}: {{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.name }}"
+        "{% endfor %}]{% endfor %}";
+    const wick_api_desc desc = {.chat_template = all};
+    (void)state;
+    renders(desc, "/v1/responses",
+            "{\"tools\":[{\"type\":\"namespace\",\"name\":\"sky\",\"description\":\"d\",\"tools\":["
+            "{\"type\":\"function\",\"name\":\"f\"},{\"type\":\"custom\",\"name\":\"g\"}]},"
+            "{\"type\":\"function\",\"name\":\"f\"},{\"type\":\"namespace\",\"name\":\"sea\"}],"
+            "\"input\":[{\"role\":\"user\",\"content\":\"Hi\"},"
+            "{\"type\":\"function_call\",\"call_id\":\"1\",\"namespace\":\"sky\",\"name\":\"f\","
+            "\"arguments\":\"{}\"},"
+            "{\"type\":\"function_call_output\",\"call_id\":\"1\",\"output\":\"5\"}]}",
+            "<sky__f><f>[user: Hi][assistant: sky__f][tool: 5]");
+}
+
 /* What the assistant said in a row, in items of a response. */
 static void test_turns(void **state) {
     static const char all[] =
@@ -124,6 +143,7 @@ static void test_blocks(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_tools),
+        cmocka_unit_test(test_namespaces),
         cmocka_unit_test(test_turns),
         cmocka_unit_test(test_blocks),
     };
