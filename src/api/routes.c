@@ -125,7 +125,9 @@ static bool fits(wick_exchange *x) {
             return false;
         }
         wk_strbuf *const to = &x->part;
-        wk_write_raw(to, "{\"error\":{\"code\":400");
+        const bool is_responses = x->style == &wk_responses_style; /* whose clients know the code */
+        wk_write_raw(to, "{\"error\":{\"code\":");
+        wk_strbuf_text(to, is_responses ? "\"context_length_exceeded\"" : "400");
         wk_write_put(to, "message", message);
         wk_write_put(to, "type", "exceed_context_size_error");
         wk_write_put_whole(to, "n_prompt_tokens", n);

@@ -385,6 +385,8 @@ def test_responses():
         assert answer["output"], answer
         count = server.get("/v1/responses/input_tokens", ASKED)
         equal(count["input_tokens"], server.get(CHAT, USER)["usage"]["prompt_tokens"])
+        status, _, refusal = server.ask("/v1/responses", {"input": "word " * 600})
+        equal((status, refusal["error"]["code"]), (400, "context_length_exceeded"))
         server.refuses(400, "stores no", path="/v1/responses",
                        body={**ASKED, "previous_response_id": "resp_1"})
 
