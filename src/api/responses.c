@@ -31,7 +31,16 @@ static void write_reasoning(wk_strbuf *to, const wk_json *item) {
     wk_strbuf_text(to, "]}");
 }
 
-/* Calls of tools that only OpenAI's server has, and their results, are left out. */
+/* Calls of tools that only OpenAI's server has, and their results: they are left out. */
+static bool is_foreign(const wk_json *type) {
+    static const char *const patterns[] = {"*_call*", "mcp_*", "tool_search_output", "program*"};
+    bool is_found = false;
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
+        is_found = is_found || (type && type->kind == WK_JSON_STRING &&
+                                wk_str_matches(wk_str_of(patterns[i]), type->string));
+    return is_found;
+}
+
 static void write_item(wk_strbuf *to, const wk_json *item) {
     const wk_json *const type = wk_json_get(item, "type");
     const bool is_custom = wk_json_is(type, "custom_tool_call");
@@ -45,9 +54,7 @@ static void write_item(wk_strbuf *to, const wk_json *item) {
         wk_write_put_value(to, "tool_call_id", wk_json_get(item, "call_id"));
         wk_write_put_value(to, "content", wk_json_get(item, "output"));
         wk_write_close(to, '}');
-    } else if (!type || type->kind != WK_JSON_STRING ||
-               !(wk_str_matches(wk_str_of("*_call*"), type->string) ||
-                 wk_str_matches(wk_str_of("mcp_*"), type->string))) {
+    } else if (!is_foreign(type)) {
         wk_write_value(to, item);
     }
 }

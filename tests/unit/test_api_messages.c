@@ -21,6 +21,9 @@ static void test_other_tools(void **state) {
             "{\"type\":\"message\",\"role\":\"user\",\"content\":\"Hi\"},"
             "{\"type\":\"web_search_call\",\"id\":\"ws_1\",\"status\":\"completed\"},"
             "{\"type\":\"mcp_list_tools\",\"id\":\"m\",\"server_label\":\"s\",\"tools\":[]},"
+            "{\"type\":\"tool_search_call\",\"call_id\":\"t\",\"arguments\":{}},"
+            "{\"type\":\"tool_search_output\",\"call_id\":\"t\",\"tools\":[]},"
+            "{\"type\":\"program\",\"code\":\"c\"},{\"type\":\"program_output\",\"result\":\"r\"},"
             "{\"type\":\"custom_tool_call\",\"call_id\":\"1\",\"name\":\"g\",\"input\":\"a b\"},"
             "{\"type\":\"custom_tool_call_output\",\"call_id\":\"1\",\"output\":\"5\"}]}",
             "<f>[user: Hi][assistant: g{\"input\": \"a b\"}][tool: 5]");
