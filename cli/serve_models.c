@@ -110,11 +110,23 @@ static void write_openais(cli_json *json, const cli_served_model *model) {
     const char *const state = model->api != NULL       ? "loaded"
                               : model->loading != NULL ? "loading"
                                                        : "unloaded";
+    /* What Anthropic says of its own models only. */
+    static const char *const unsaid[] = {"max_input_tokens", "max_tokens", "capabilities",
+                                         "deprecated_at",    "retires_at", "line"};
+    const int64_t created = cli_modified(model->path, NULL);
     cli_json_open(json, '{');
     cli_json_put_string(json, "id", model->name);
     cli_json_put_string(json, "object", "model");
-    cli_json_put_unsigned(json, "created", (uint64_t)cli_modified(model->path, NULL));
+    cli_json_put_unsigned(json, "created", (uint64_t)created);
     cli_json_put_string(json, "owned_by", "wick");
+    cli_json_put_string(json, "type", "model"); /* Anthropic's names of the same */
+    cli_json_put_string(json, "display_name", model->name);
+    cli_json_put_time(json, "created_at", (time_t)created);
+    cli_json_put_string(json, "lifecycle", "active");
+    for (size_t i = 0; i < sizeof unsaid / sizeof *unsaid; i++) {
+        cli_json_key(json, unsaid[i]);
+        cli_json_null(json);
+    }
     cli_json_key(json, "status");
     cli_json_open(json, '{');
     cli_json_put_string(json, "value", state);
@@ -166,7 +178,11 @@ char *cli_models_list(const cli_served_models *models, cli_model_list list, size
     if (out == NULL) return NULL;
     cli_json json = {.out = out, .is_line = true};
     cli_json_open(&json, '{');
-    if (list == CLI_LIST_OPENAI) cli_json_put_string(&json, "object", "list");
+    if (list == CLI_LIST_OPENAI) {
+        cli_json_put_string(&json, "object", "list");
+        cli_json_key(&json, "has_more");
+        cli_json_bool(&json, false);
+    }
     cli_json_key(&json, list == CLI_LIST_OPENAI ? "data" : "models");
     cli_json_open(&json, '[');
     for (size_t i = 0; i < models->n; i++) {

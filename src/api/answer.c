@@ -141,6 +141,14 @@ wick_time_of_day wk_time_of(int64_t seconds_since_1970) {
                               .second = s % 60};
 }
 
+void wk_write_time(wk_strbuf *to, const char *key, int64_t seconds) {
+    const wick_time_of_day t = wk_time_of(seconds);
+    char text[64];
+    snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02dZ", t.year, t.month, t.day, t.hour,
+             t.minute, t.second);
+    wk_write_put(to, key, text);
+}
+
 /* ---- What was generated ---- */
 
 void wk_choice_keep_text(wk_api_choice *choice, bool is_reasoning, wk_str text) {

@@ -391,6 +391,8 @@ void wk_write_details(wk_strbuf *to, const wk_gguf *gguf);
 void wk_write_show(wk_strbuf *to, const wk_gguf *gguf);
 /* The time in UTC. */
 wick_time_of_day wk_time_of(int64_t seconds_since_1970);
+/* The same as a text (RFC 3339). */
+void wk_write_time(wk_strbuf *to, const char *key, int64_t seconds_since_1970);
 /* metrics.c. */
 void wk_histogram_add(wk_histogram *histogram, double seconds);
 /* logprobs.c: an array of numbers. */

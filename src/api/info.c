@@ -15,14 +15,21 @@ static void write_names(wk_strbuf *to, const char *key, const char *const *names
 
 static void write_model(wick_exchange *x) {
     wk_strbuf *const to = &x->part;
+    const int64_t created = x->api->modified > 0 ? x->api->modified : x->time;
     wick_model_info info;
     wick_model_get_info(x->api->model, &info);
     wk_write_open(to, '{');
     wk_write_put(to, "id", x->api->name);
     wk_write_put(to, "object", "model");
-    wk_write_put_whole(to, "created",
-                       (uint64_t)(x->api->modified > 0 ? x->api->modified : x->time));
+    wk_write_put_whole(to, "created", (uint64_t)created);
     wk_write_put(to, "owned_by", "wick");
+    /* Anthropic's names of the same, and what it says of its own models only. */
+    wk_write_put(to, "type", "model");
+    wk_write_put(to, "display_name", x->api->name);
+    wk_write_time(to, "created_at", created);
+    wk_write_put_whole(to, "max_input_tokens", x->api->session.context_length);
+    wk_write_raw(to, "\"max_tokens\":null,\"capabilities\":null,\"lifecycle\":\"active\","
+                     "\"deprecated_at\":null,\"retires_at\":null,\"line\":null");
     write_names(to, "aliases", x->api->aliases, x->api->n_aliases);
     write_names(to, "tags", x->api->tags, x->api->n_tags);
     wk_write_key(to, "meta");
@@ -38,7 +45,7 @@ static void write_model(wick_exchange *x) {
 
 wick_status wk_answer_models(wick_exchange *x, wick_error *err) {
     (void)err;
-    wk_write_raw(&x->part, "{\"object\":\"list\",\"data\":[");
+    wk_write_raw(&x->part, "{\"object\":\"list\",\"has_more\":false,\"data\":[");
     write_model(x);
     wk_strbuf_text(&x->part, "]}");
     wk_exchange_end(x, 200);

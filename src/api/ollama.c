@@ -93,14 +93,6 @@ static void write_prompt(wk_strbuf *to, const wk_json *body) {
 
 /* ---- The answer ---- */
 
-static void write_time(wk_strbuf *to, const char *key, int64_t seconds) {
-    const wick_time_of_day t = wk_time_of(seconds);
-    char text[64];
-    snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02dZ", t.year, t.month, t.day, t.hour,
-             t.minute, t.second);
-    wk_write_put(to, key, text);
-}
-
 static bool is_prompt(const wick_exchange *x) { return wk_str_is(x->path, "/api/generate"); }
 
 /* An event up to what it says. */
@@ -108,7 +100,7 @@ static wk_strbuf *open_line(wick_exchange *x) {
     wk_strbuf *const to = &x->part;
     wk_write_open(to, '{');
     wk_write_put(to, "model", x->api->name);
-    write_time(to, "created_at", x->time);
+    wk_write_time(to, "created_at", x->time);
     return to;
 }
 
@@ -279,11 +271,11 @@ static wick_status answer_list(wick_exchange *x, bool is_loaded) {
     wk_write_raw(&x->part, "{\"models\":[{");
     wk_write_put(&x->part, "name", x->api->name);
     wk_write_put(&x->part, "model", x->api->name);
-    write_time(&x->part, "modified_at", x->api->modified > 0 ? x->api->modified : x->time);
+    wk_write_time(&x->part, "modified_at", x->api->modified > 0 ? x->api->modified : x->time);
     wk_write_put_whole(&x->part, "size", info.file_bytes);
     wk_write_details(&x->part, x->api->model->gguf);
     if (is_loaded) {
-        write_time(&x->part, "expires_at", x->time + A_YEAR);
+        wk_write_time(&x->part, "expires_at", x->time + A_YEAR);
         wk_write_put_whole(&x->part, "size_vram", info.weight_bytes);
         wk_write_put_whole(&x->part, "context_length", x->api->session.context_length);
     }

@@ -373,6 +373,13 @@ def test_anthropic_outputs():
             **asked, stop_sequences=[5]))
 
 
+def test_anthropic_models():
+    with Server() as server, anthropic_client(server) as client:
+        model = client.models.list().data[0]
+        equal((model.id, model.display_name, model.type), ("tales", "tales", "model"))
+        equal(client.models.retrieve("tales"), model)
+
+
 # It asks the server to keep the conversation, and sends all of it where that is refused.
 def test_anthropic_tool_runner():
     import anthropic

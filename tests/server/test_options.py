@@ -268,6 +268,7 @@ def test_models_that_were_fetched():
                 shutil.copy(MODEL, store / f"{name}.gguf")
             with Server(model=None) as server:
                 models = server.get("/v1/models")["data"]
+                assert all(m["display_name"] == m["id"] and m["created_at"] for m in models), models
                 equal([model["id"] for model in models], ["a/b.gguf", "a/tales.gguf"])
                 text = text_after(server, model="a/tales.gguf")
                 assert text and GREEDY["text"].startswith(GREEDY["prompt"] + text), text
