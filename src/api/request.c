@@ -346,13 +346,20 @@ wick_status wk_request_generation(wick_exchange *x, wick_error *err) {
 
 /* ---- Messages ---- */
 
-static const char no_images[] = "messages: a content part must be a text: this model cannot "
-                                "read images, sound or files";
-
 static bool is_text_part(const wk_json *part) {
     const wk_json *const type = wk_json_get(part, "type");
     return !type || wk_json_is(type, "text") || wk_json_is(type, "input_text") ||
            wk_json_is(type, "output_text") || wk_json_is(type, "refusal");
+}
+
+static wick_status fail_part(const wk_json *part, wick_error *err) {
+    const wk_json *const type = wk_json_get(part, "type");
+    if (!type || type->kind != WK_JSON_STRING || is_text_part(part))
+        return wk_fail(err, WICK_ERR_VALUE, "messages: a content part must be a text");
+    return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                   "messages: a content part must be a text, not of type %s: this model cannot "
+                   "read images, sound or files",
+                   wk_str_show(type->string).text);
 }
 
 /* Parts of text become one text, a line for each. */
@@ -364,7 +371,7 @@ static wick_status join_parts(wick_exchange *x, wk_json *content, wick_error *er
         const wk_json *text = part->kind == WK_JSON_STRING ? part : wk_json_get(part, "text");
         if (!text) text = wk_json_get(part, "refusal");
         if (!text || text->kind != WK_JSON_STRING || !is_text_part(part))
-            status = wk_fail(err, WICK_ERR_UNSUPPORTED, no_images);
+            status = fail_part(part, err);
         else if (part != content->child)
             wk_strbuf_text(&joined, "\n");
         if (status == WICK_OK) wk_strbuf_append(&joined, text->string.text, text->string.size);
@@ -431,7 +438,8 @@ static wick_status read_message(wick_exchange *x, wk_json *message, wick_error *
     if (!role || role->kind != WK_JSON_STRING)
         return wk_fail(err, WICK_ERR_VALUE, "messages: each must be an object with a role");
     const wk_json *const images = wk_json_get(message, "images"); /* ollama's */
-    if (images && images->count > 0) return wk_fail(err, WICK_ERR_UNSUPPORTED, no_images);
+    if (images && images->count > 0)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED, "messages: this model cannot read images");
     if (wk_json_is(role, "developer")) role->string = wk_str_of("system");
     if (wk_json_is(role, "function")) role->string = wk_str_of("tool");
     const wk_json_kind kind = content ? content->kind : WK_JSON_NULL;
