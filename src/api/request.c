@@ -475,8 +475,10 @@ static wick_status read_response_format(wick_exchange *x, wick_error *err) {
     if (!format || wk_json_is(type, "text")) return WICK_OK;
     const wk_json *const named = wk_json_get(format, "json_schema");
     const wk_json *schema = wk_json_get(named ? named : format, "schema");
+    const bool is_object = wk_json_is(type, "json_object");
+    if (!schema && is_object) schema = wk_json_get(format, "value"); /* as Hugging Face has it */
     if (schema && schema->kind == WK_JSON_NULL) schema = NULL;
-    if (wk_json_is(type, "json_object")) return set_schema(x, schema, err);
+    if (is_object) return set_schema(x, schema, err);
     if (!wk_json_is(type, "json_schema"))
         return wk_fail(err, WICK_ERR_VALUE,
                        "response_format: type must be text, json_object or json_schema");

@@ -458,6 +458,10 @@ static void test_schemas(void **state) {
     has_schema(chat, "{" CHAT ",\"response_format\":{\"type\":\"text\"}}", NULL);
     has_schema(chat, "{" CHAT ",\"response_format\":{\"type\":\"json_object\"}}", object);
     has_schema(chat,
+               "{" CHAT ",\"response_format\":{\"type\":\"json_object\",\"value\":{\"type\":"
+               "\"null\"}}}",
+               "{\"type\":\"null\"}");
+    has_schema(chat,
                "{" CHAT ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{"
                "\"schema\":{\"type\":\"null\"}}}}",
                "{\"type\":\"null\"}");
