@@ -242,8 +242,8 @@ WICK_API wick_tensor *wick_narrow(wick_tensor *x, int dim, int64_t start, int64_
  * the extent: unlike in NumPy, positions do not count from the end. WICK_ERR_VALUE: step <= 0. */
 WICK_API wick_tensor *wick_slice(wick_tensor *x, int dim, int64_t start, int64_t stop,
                                  int64_t step);
-/* Parts of dim of ceil(extent / count) elements, the last one perhaps smaller, into out [count].
- * Returns how many there are, 0 on failure. WICK_ERR_VALUE: count is 0. */
+/* Parts of dim of ceil(extent / count) elements, the last one perhaps smaller, into out [count]; of
+ * an empty dim `count`. Returns how many there are, 0 on failure. WICK_ERR_VALUE: count is 0. */
 WICK_API size_t wick_chunk(wick_tensor *x, size_t count, int dim, wick_tensor **out);
 /* Dims of extent 1, and new leading ones, are repeated without a copy. */
 WICK_API wick_tensor *wick_expand(wick_tensor *x, wick_shape shape);

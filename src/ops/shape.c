@@ -249,12 +249,12 @@ size_t wick_chunk(wick_tensor *x, size_t count, int dim, wick_tensor **out) {
         return 0;
     }
     const int64_t extent = x->view.extent[resolved];
-    /* More parts than elements are not made; an empty dim has one empty part. */
+    /* More parts than elements are not made, but of no elements all are. */
     const int64_t wanted = count < (size_t)INT64_MAX ? (int64_t)count : INT64_MAX;
     const int64_t size = extent / wanted + (extent % wanted != 0);
     size_t n = 0;
     int64_t start = 0;
-    do {
+    while (extent > 0 ? start < extent : n < count) {
         const int64_t length = size < extent - start ? size : extent - start;
         out[n] = slice("chunk", x, resolved, start, length, 1);
         if (!out[n]) {
@@ -263,7 +263,7 @@ size_t wick_chunk(wick_tensor *x, size_t count, int dim, wick_tensor **out) {
         }
         n++;
         start += length;
-    } while (start < extent);
+    }
     return n;
 }
 
