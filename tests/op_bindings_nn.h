@@ -368,17 +368,21 @@ static inline wick_tensor *run_sgd(const test_case *c) {
                                                    .weight_decay = attr(c, "weight_decay"),
                                                    .nesterov = flag(c, "nesterov")});
 }
+/* Zero that a case asks for; in a desc it means the default. */
+static inline double attr_not_zero(const test_case *c, const char *name) {
+    return has_attr(c, name) && attr(c, name) == 0 ? DBL_MIN : attr(c, name);
+}
 static inline wick_tensor *run_adamw(const test_case *c) {
     return run_optimizer(c, &(wick_optimizer_desc){.kind = WICK_OPTIMIZER_ADAMW,
-                                                   .beta1 = attr(c, "beta1"),
-                                                   .beta2 = attr(c, "beta2"),
-                                                   .eps = attr(c, "eps"),
+                                                   .beta1 = attr_not_zero(c, "beta1"),
+                                                   .beta2 = attr_not_zero(c, "beta2"),
+                                                   .eps = attr_not_zero(c, "eps"),
                                                    .weight_decay = attr(c, "weight_decay")});
 }
 static inline wick_tensor *run_lion(const test_case *c) {
     return run_optimizer(c, &(wick_optimizer_desc){.kind = WICK_OPTIMIZER_LION,
-                                                   .beta1 = attr(c, "beta1"),
-                                                   .beta2 = attr(c, "beta2"),
+                                                   .beta1 = attr_not_zero(c, "beta1"),
+                                                   .beta2 = attr_not_zero(c, "beta2"),
                                                    .weight_decay = attr(c, "weight_decay")});
 }
 

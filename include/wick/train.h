@@ -22,7 +22,7 @@ typedef struct wick_optimizer_desc {
     double weight_decay;
     double momentum;     /* sgd; below 1 */
     bool nesterov;       /* sgd; needs momentum */
-    double beta1, beta2; /* 0: adamw 0.9 and 0.999, lion 0.9 and 0.99; below 1 */
+    double beta1, beta2; /* 0: adamw 0.9 and 0.999, lion 0.9 and 0.99; below 1; DBL_MIN: none */
     double eps;          /* adamw, outside of the root; 0: 1e-8 */
     /* A 16-bit parameter is the rounded copy of a float32 one, which the optimizer keeps and
      * changes: steps too small for the parameter's precision add up there (Micikevicius et al.,

@@ -3,6 +3,8 @@
 
 #include <wick/train.h>
 
+#include <float.h>
+
 enum { N = 5, STEPS = 4 };
 
 typedef struct numbers {
@@ -39,6 +41,7 @@ static const wick_optimizer_desc descs[] = {
     {.kind = WICK_OPTIMIZER_SGD, .momentum = 0.5, .nesterov = true},
     {.kind = WICK_OPTIMIZER_ADAMW, .weight_decay = 0.1, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6},
     {.kind = WICK_OPTIMIZER_LION, .weight_decay = 0.01, .beta1 = 0.9, .beta2 = 0.99},
+    {.kind = WICK_OPTIMIZER_ADAMW, .beta1 = DBL_MIN, .beta2 = 0.9, .eps = 1e-6},
 };
 
 static void formulas(void **state) {
