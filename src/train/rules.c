@@ -345,7 +345,6 @@ static void grad_variance(const wk_back *b) {
     wick_tensor *const x = wk_back_source(b, 0);
     int dims[WICK_MAX_RANK], n_dims = 0;
     for (int d = wk_dst(op, 0)->rank; d < of_x->rank; d++) dims[n_dims++] = d;
-    if (n_dims == 0) return;
     wick_tensor *const near = wick_sub(x, wick_mean(x, n_dims, dims, true));
     wick_tensor *const centred = wick_sub(near, wick_mean(near, n_dims, dims, true));
     wk_back_give(b, 0, wick_mul(wick_affine(centred, 2 / free, 0), spread(b->g, of_x)));

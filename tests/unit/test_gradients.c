@@ -120,6 +120,23 @@ static void test_views(void **state) {
     wick_scope_end(scope);
 }
 
+/* Of one number alone the variance is 0 or, divided by 0, NaN: whatever the rank is. */
+static void test_variance_of_one(void **state) {
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    for (int rank = 0; rank < 2; rank++) {
+        wick_tensor *const x =
+            wick_full(device, WICK_F32, (wick_shape){.rank = rank, .extent = {1}}, 3);
+        wick_tape *const tape = begin(device, x);
+        ASSERT_FLOATS(gradient(tape, total(wick_var(x, 0, NULL, false, 0)), x), 0);
+        wick_tensor *const g = gradient(tape, total(wick_var(x, 0, NULL, false, 1)), x);
+        ASSERT_FLOATS(wick_retain(wick_cast(wick_is_nan(g), WICK_F32)), 1);
+        wick_release(g);
+        wick_tape_end(tape);
+    }
+    wick_scope_end(scope);
+}
+
 /* The gradient of a gradient: a second tape sees what the first one does. */
 static void test_second_order(void **state) {
     wick_device *const device = device_of(state);
@@ -470,6 +487,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_rules, setup, teardown),
         cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_views, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_variance_of_one, setup, teardown),
         cmocka_unit_test_setup_teardown(test_second_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_given_weights, setup, teardown),
         cmocka_unit_test_setup_teardown(test_mixed_dtypes, setup, teardown),
