@@ -346,7 +346,7 @@ typedef struct wick_rope_desc {
 /* x rank 4; positions [time] or [batch, time] (integers) or NULL. */
 WICK_API wick_tensor *wick_rope(wick_tensor *x, wick_tensor *positions, const wick_rope_desc *desc);
 /* The same with given tables: cos and sin [time, r / 2] or [batch, time, r / 2] of a float type
- * (f32 is used as it is). x rank 3 (without batch) or 4. */
+ * (f32 is used as it is, as is f64 for x of f64). x rank 3 (without batch) or 4. */
 WICK_API wick_tensor *wick_rope_table(wick_tensor *x, wick_tensor *cos, wick_tensor *sin,
                                       bool interleaved, wick_rope_layout layout);
 

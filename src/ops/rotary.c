@@ -132,11 +132,13 @@ static bool check_rope_table(const wick_tensor *x, const wick_tensor *cos, const
     return false;
 }
 
-/* A table as the kernels want it: f32, repeated over the batch. *temp: a converted copy or NULL. */
-static bool make_table(wick_tensor *table, const wick_shape *shape, wick_tensor **temp,
-                       wk_view *view) {
+/* A table as the kernels want it: f32 or, of f64 for x of f64, as it is; repeated over the batch.
+ * *temp: a converted copy or NULL. */
+static bool make_table(wick_tensor *table, wick_dtype of_x, const wick_shape *shape,
+                       wick_tensor **temp, wk_view *view) {
     *temp = NULL;
-    if (table->view.dtype != WICK_F32) {
+    const bool is_wide = table->view.dtype == WICK_F64 && of_x == WICK_F64;
+    if (table->view.dtype != WICK_F32 && !is_wide) {
         *temp = wk_dense_copy(table, WICK_F32);
         if (!*temp) return false;
     }
@@ -154,8 +156,8 @@ wick_tensor *wick_rope_table(wick_tensor *x, wick_tensor *cos, wick_tensor *sin,
         .extent = {view_x.extent[0], view_x.extent[1], cos->view.extent[cos->view.rank - 1]}};
     const wick_scope scope = wk_operation_begin(x->device, "rope_table");
     wick_tensor *temp_cos = NULL, *temp_sin = NULL, *y = NULL;
-    if (make_table(cos, &table, &temp_cos, &view_cos) &&
-        make_table(sin, &table, &temp_sin, &view_sin)) {
+    if (make_table(cos, x->view.dtype, &table, &temp_cos, &view_cos) &&
+        make_table(sin, x->view.dtype, &table, &temp_sin, &view_sin)) {
         const wick_shape shape = wk_tensor_shape_of(x);
         y = wk_tensor_new(x->device, x->view.dtype, &shape);
     }

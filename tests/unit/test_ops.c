@@ -321,6 +321,18 @@ static void test_rope_table(void **state) {
     ASSERT_FLOATS(y, -1, 0, -3, 2); /* (a, b) by 90 degrees is (-b, a) */
     assert_refused(device, wick_rope_table(x, zero, x, false, WICK_ROPE_BHTD), WICK_ERR_DTYPE);
     assert_refused(device, wick_rope_table(x, zero, one, false, WICK_ROPE_BTHD), WICK_ERR_SHAPE);
+    /* Tables of f64 turn f64 as they are. */
+    wick_tensor *const wide = wick_ones(device, WICK_F64, WICK_SHAPE(1, 1, 2));
+    wick_tensor *const cosine = wick_full(device, WICK_F64, WICK_SHAPE(1, 1), 0.1);
+    wick_tensor *const sine = wick_full(device, WICK_F64, WICK_SHAPE(1, 1), 0.3);
+    wick_tensor *const turned = wick_rope_table(wide, cosine, sine, false, WICK_ROPE_BHTD);
+    double pair[2];
+    assert_int_equal(wick_read(turned, pair, sizeof pair), WICK_OK);
+    assert_true(fabs(pair[0] + 0.2) < 1e-15 && fabs(pair[1] - 0.4) < 1e-15);
+    wick_release(turned);
+    wick_release(sine);
+    wick_release(cosine);
+    wick_release(wide);
     wick_release(one);
     wick_release(zero);
     wick_release(x);
