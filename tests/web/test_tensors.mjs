@@ -225,6 +225,9 @@ onBoth("elements are arranged, copied and found", async (wick) => {
   await check(columns[1], [2], [2, 5]);
   await rejects(x.unstack(5).then(([y]) => y.read()), "DIM", /^unstack/);
   assert.deepEqual(await wick.zeros([0, 2]).unstack(), []);
+  const parts = await wick.zeros([0, 2]).chunk(3);
+  assert.deepEqual(await Promise.all(parts.map((part) => part.read())), Array(3).fill(new Float32Array(0)));
+  await rejects(x.chunk(0).then(([y]) => y.read()), "VALUE", /^chunk/);
   const [i, j] = wick.meshgrid([wick.tensor([1, 2]), wick.tensor([3, 4, 5])], "xy");
   await check(i, [3, 2], [1, 2, 1, 2, 1, 2]);
   await check(j, [3, 2], [3, 3, 4, 4, 5, 5]);

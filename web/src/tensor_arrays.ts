@@ -28,10 +28,11 @@ export class ArrayTensor extends ProductTensor {
   slice(dim: number, start: number, stop: number, step = 1): Tensor {
     return this.op("slice", [], [dim, start, stop, step].map(whole));
   }
-  /** Parts of dim of ceil(extent / count) elements, the last one perhaps smaller. */
+  /** Parts of dim of ceil(extent / count) elements, the last one perhaps smaller; of an empty dim
+   * `count`. */
   async chunk(count: number, dim = 0): Promise<Tensor[]> {
     const extent = (await this.describe()).shape.at(dim) ?? 0;
-    const n = Math.ceil(extent / Math.ceil(extent / count)) || 1;
+    const n = (extent > 0 ? Math.ceil(extent / Math.ceil(extent / count)) : count) || 1;
     return this.ops("chunk", [], [count, dim].map(whole), n);
   }
   /** Dims of extent 1, and new leading ones, are repeated without a copy. */
