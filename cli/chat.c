@@ -116,8 +116,11 @@ static int open_chat(const chat_options *o, wick_chat_desc *desc, cli_chat *chat
     if (error.status == WICK_OK) return CLI_OK;
     if (error.status == WICK_ERR_OUT_OF_MEMORY || cli_is_of_grammar(&error))
         return cli_report_session(&error, &o->sampling);
-    const bool is_own = error.status == WICK_ERR_FORMAT && o->compiled == NULL && o->tools == NULL;
-    return cli_report(&error, is_own ? "give another one with --template" : NULL);
+    const bool is_format = error.status == WICK_ERR_FORMAT;
+    if (is_format && strncmp(error.message, "tools", 5) == 0)
+        return cli_report(&error, "they were given with --tools");
+    return cli_report(&error,
+                      is_format && o->compiled == NULL ? "give another one with --template" : NULL);
 }
 
 static int prepare(const chat_options *o, cli_chat *chat) {

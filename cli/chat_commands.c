@@ -33,19 +33,24 @@ static bool do_system(cli_chat *chat, const char *argument) {
     return false;
 }
 
+static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
+
 static bool do_save(cli_chat *chat, const char *argument) {
+    const size_t n = cli_messages_count(chat->talk);
     if (argument[0] == '\0')
         cli_error("/save needs the name of a file");
     else if (cli_messages_save(chat->talk, argument) == CLI_OK)
-        printf("Wrote %zu messages to %s.\n", cli_messages_count(chat->talk), argument);
+        printf("Wrote %zu message%s to %s.\n", n, plural(n), argument);
     return false;
 }
 
 static bool do_load(cli_chat *chat, const char *argument) {
     if (argument[0] == '\0')
         cli_error("/load needs the name of a file");
-    else if (cli_messages_load(chat->talk, argument) == CLI_OK)
-        printf("%zu messages.\n", cli_messages_count(chat->talk));
+    else if (cli_messages_load(chat->talk, argument) == CLI_OK) {
+        const size_t n = cli_messages_count(chat->talk);
+        printf("%zu message%s.\n", n, plural(n));
+    }
     return false;
 }
 
@@ -64,9 +69,10 @@ static bool do_context(cli_chat *chat, const char *argument) {
     (void)argument;
     wick_session_stats stats;
     wick_session_get_stats(wick_chat_session(chat->talk), &stats);
-    printf("%" PRIu32 " of %" PRIu32 " tokens in the cache, %zu messages; %" PRIu32
-           " prompt tokens did not have to be read again so far.\n",
-           stats.n_context, stats.context_length, cli_messages_count(chat->talk), stats.n_reused);
+    const size_t n = cli_messages_count(chat->talk);
+    printf("%" PRIu32 " of %" PRIu32 " tokens in the cache, %zu message%s; %" PRIu32
+           " prompt tokens were reused from the cache so far.\n",
+           stats.n_context, stats.context_length, n, plural(n), stats.n_reused);
     return false;
 }
 

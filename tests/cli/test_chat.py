@@ -442,7 +442,7 @@ def test_pipe_and_commands():
     assert b"\x1b" not in done.stdout + done.stderr, done
     assert "System message set." in said, said
     assert b"System message removed." in pipe("/system\n").stdout
-    counts = [int(n) for n in re.findall(r"(\d+) messages", said)]
+    counts = [int(n) for n in re.findall(r"(\d+) messages?", said)]
     assert counts == [2, 3, 1], said
     assert b"no chat template" in done.stderr, done.stderr
     first, again = said.splitlines()[0], said.splitlines()[2]
@@ -472,9 +472,22 @@ def test_save_and_load():
         pipe(f"Once\n/save {path}\n")
         assert b"2 messages" in pipe(f"/load {path}\n/context\n").stdout
         assert b"2 messages" in pipe("/context\n", "--load", str(path)).stdout
+        done = pipe(f"/system Be brief.\n/save {path}\n/load {path}\n/context\n").stdout.decode()
+        assert f"Wrote 1 message to {path}.\n1 message.\n" in done, done
+        assert ", 1 message; 0 prompt tokens were reused" in done, done
         path.write_text('{"no": "list"}')
         done = pipe(f"/load {path}\n/context\n")
         assert b"is not a saved conversation" in done.stderr and done.returncode == 1, done
+
+
+def test_tools_that_are_none():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tools.json"
+        for text in ("{% if %}", "{}", "[1]"):
+            path.write_text(text)
+            done = pipe("Once\n", "--tools", str(path))
+            assert done.returncode == 1 and done.stderr.startswith(b"wick: tools"), done.stderr
+            assert done.stderr.endswith(b"; they were given with --tools\n"), done.stderr
 
 
 def test_commands_that_fail():
