@@ -239,7 +239,7 @@ static const char *vocabulary_hint(const char *path) {
     const bool is_vocabulary = wick_file_tensor_count(file) == 0 &&
                                wick_file_find_value(file, "tokenizer.ggml.tokens") != NULL;
     wick_file_close(file);
-    return is_vocabulary ? "it is a vocabulary alone, which 'wick tokenize' can use" : NULL;
+    return is_vocabulary ? "it has only a vocabulary, which 'wick tokenize' can use" : NULL;
 }
 
 /* path: for messages. */

@@ -34,9 +34,8 @@ static void set_defaults(void *given) {
 
 static const cli_option options[] = {
     {.argument = "MODEL.gguf",
-     .help =
-         "the file; also a safetensors file, a NumPy array (.npy) or a folder with a checkpoint "
-         "from Hugging Face",
+     .help = "the file; also a safetensors, .npy, .npz or PyTorch file, or a folder with a "
+             "checkpoint from Hugging Face",
      .kind = &cli_model,
      .offset = offsetof(info_options, model),
      .is_required = true},

@@ -191,7 +191,7 @@ const cli_command cli_quantize = {
     .details = "  wick quantize MODEL-F16.gguf MODEL-Q4_K_M.gguf Q4_K_M\n\n"
                "TYPE is one of these, from the most bits to the least (docs/quantize.md):\n"
                "  F32 BF16 F16 Q8_0 Q6_K Q5_K_M Q5_K_S Q5_1 Q5_0 Q4_K_M Q4_K_S Q4_1 Q4_0\n"
-               "  IQ4_NL IQ4_XS Q3_K_L Q3_K_M Q3_K_S Q2_K Q2_K_S, and MXFP4_MOE (experts alone)\n",
+               "  IQ4_NL IQ4_XS Q3_K_L Q3_K_M Q3_K_S Q2_K Q2_K_S, and MXFP4_MOE (only experts)\n",
     .groups = groups,
     .options_size = sizeof(quantize_options),
     .run = run,

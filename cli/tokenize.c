@@ -14,7 +14,7 @@ typedef struct tokenize_options {
 
 static const cli_option options[] = {
     {.argument = "MODEL.gguf",
-     .help = "the model, or a file that holds its vocabulary alone",
+     .help = "the model, or a file that holds only its vocabulary",
      .kind = &cli_model,
      .offset = offsetof(tokenize_options, model),
      .is_required = true},

@@ -67,8 +67,8 @@ static wick_status open_both(wick_comparison *c, const char *a, const char *b, w
     WK_TRY(wick_tensor_file_open(b, &c->files[1], err));
     if (wk_tensor_file_is_npy(c->files[0]) != wk_tensor_file_is_npy(c->files[1]))
         return wk_fail(err, WICK_ERR_VALUE,
-                       "the array of an npy file has no name: it can be compared with that of "
-                       "another one alone");
+                       "the array of an npy file has no name: it can only be compared with that of "
+                       "another npy file");
     wk_map index;
     wk_map_init(&index, &c->heap);
     const wick_status status = list_pairs(c, &index, err);
