@@ -117,7 +117,10 @@ static void print_prediction(const cli_file_info *info) {
            p->context_length);
     printf("weights %s, ", cli_bytes_text(p->weight_bytes).text);
     printf("cache %s, ", cli_bytes_text(p->cache_bytes).text);
-    printf("activations %s\n", cli_bytes_text(p->activation_bytes).text);
+    printf("activations %s, ", cli_bytes_text(p->activation_bytes).text);
+    printf("vocabulary and process %s\n",
+           cli_bytes_text(p->total_bytes - p->weight_bytes - p->cache_bytes - p->activation_bytes)
+               .text);
     if (p->low_bytes > 0)
         printf("low memory    %s beside the mapped file, with --low-memory\n",
                cli_bytes_text(p->low_bytes).text);

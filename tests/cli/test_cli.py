@@ -490,6 +490,11 @@ def test_info_json():
 
 def test_info_text():
     text = succeeds("info", MODEL).decode()
+    line = re.search(r"^memory .*: weights .*, cache .*, activations .*, vocabulary and .*$",
+                     text, re.M)[0]
+    total, *parts = (float(n) / (1024 if unit == "KiB" else 1)
+                     for n, unit in re.findall(r"([\d.]+) ([KM]iB)", line))
+    assert len(parts) == 4 and abs(sum(parts) - total) < 0.25, line
     assert re.match(r".*llama.*: 260\.0 thousand parameters, f32, 5 layers, made for 512 tokens\n"
                     r"It takes [\d.]+ MiB of memory with a context of 512 tokens\.\n\n", text), text
     for word in ("architecture  llama", "260032", "memory", "llama.block_count", "f32"):

@@ -225,7 +225,7 @@ export interface Preflight {
   /** Of a session with this context. */
   cacheBytes: number;
   activationBytes: number;
-  /** Of all three. */
+  /** Of these three, the vocabulary and the process itself. */
   totalBytes: number;
   /** 0: unknown. */
   availableBytes: number;
