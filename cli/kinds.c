@@ -24,14 +24,21 @@ static bool set_text(const cli_option *option, const char *text, void *field, ch
     return true;
 }
 
+static bool is_full(const char *text, char *expected, size_t size) {
+    if (text[0] == '\0') snprintf(expected, size, "a text of at least one byte");
+    return text[0] != '\0';
+}
+
+static bool set_place(const cli_option *option, const char *text, void *field, char *expected,
+                      size_t size) {
+    return is_full(text, expected, size) && set_text(option, text, field, expected, size);
+}
+
 static bool set_list(const cli_option *option, const char *text, void *field, char *expected,
                      size_t size) {
     (void)option;
     cli_texts *const texts = field;
-    if (text[0] == '\0') {
-        snprintf(expected, size, "a text of at least one byte");
-        return false;
-    }
+    if (!is_full(text, expected, size)) return false;
     if (texts->n == CLI_MAX_TEXTS) {
         snprintf(expected, size, "accepted any more: %d is the most", (int)CLI_MAX_TEXTS);
         return false;
@@ -212,6 +219,7 @@ static void show_layers(const cli_option *option, const void *field, char *text,
 
 const cli_kind cli_flag = {.set = set_flag};
 const cli_kind cli_text = {.set = set_text};
+const cli_kind cli_place = {.set = set_place};
 const cli_kind cli_model = {.set = set_text};
 const cli_kind cli_in = {.set = set_text};
 const cli_kind cli_out = {.set = set_text};

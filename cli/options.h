@@ -25,6 +25,7 @@ typedef struct cli_texts {
 
 extern const cli_kind cli_flag;    /* bool */
 extern const cli_kind cli_text;    /* const char * */
+extern const cli_kind cli_place;   /* the same, not empty: a folder, or where to listen */
 extern const cli_kind cli_model;   /* the same; run gets a path, also for a fetched model's name */
 extern const cli_kind cli_in;      /* the same; a file that must not be written, "-" is none */
 extern const cli_kind cli_out;     /* the same; a file to write, tried before run; "-" is none */

@@ -4,6 +4,9 @@
 #include "cache_folder.h"
 #include "cli.h"
 
+#include <errno.h>
+#include <string.h>
+
 void cli_load_prefixes(wick_model *model, const char *folder) {
     wick_error error = {0};
     if (folder == NULL) return;
@@ -15,7 +18,9 @@ void cli_load_prefixes(wick_model *model, const char *folder) {
 void cli_save_prefixes(wick_model *model, const char *folder) {
     wick_error error = {0};
     if (folder == NULL || model == NULL) return;
-    (void)cli_make_folders(folder); /* without it the file cannot be written */
-    if (wick_model_save_prefixes(model, folder, &error) != WICK_OK)
+    if (!cli_make_folders(folder))
+        cli_warn("the texts are not kept in '%s': cannot make the folder: %s", folder,
+                 strerror(errno));
+    else if (wick_model_save_prefixes(model, folder, &error) != WICK_OK)
         cli_warn("the texts are not kept in '%s': %s", folder, error.message);
 }

@@ -12,7 +12,7 @@
     {.name = "prefix-cache",                                                                       \
      .argument = "FOLDER",                                                                         \
      .help = "keep what was computed in this folder, for later texts with the same beginning",     \
-     .kind = &cli_text,                                                                            \
+     .kind = &cli_place,                                                                           \
      .offset = offsetof(type, field)}
 
 /* folder NULL: does nothing. What cannot be used is reported and ignored. */

@@ -79,6 +79,13 @@ def test_output_that_is_lost_leaves_prefixes():
             equal((code, len(os.listdir(folder))), (0, 1))
 
 
+def test_prefixes_without_a_folder():
+    with tempfile.NamedTemporaryFile() as file:
+        done = wick("run", MODEL, "-n", 1, "--prefix-cache", f"{file.name}/x")
+        said = done.stderr
+        assert done.returncode == 0 and b"cannot make the folder: Not a directory" in said, said
+
+
 def test_limit_of_file_sizes():
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
