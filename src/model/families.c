@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const wk_family *const families[] = {
@@ -16,21 +15,15 @@ static const wk_family *const families[] = {
 };
 
 wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_error *err) {
-    char known[400] = ""; /* as many as a sentence holds */
-    for (size_t i = 0, used = 0; i < WK_COUNT(families); i++) {
-        const char *const name = families[i]->architecture;
+    for (size_t i = 0; i < WK_COUNT(families); i++) {
         *out = families[i];
-        if (wk_str_is(architecture, name)) return WICK_OK;
-        const bool fits = used + strlen(name) + sizeof " ..." < sizeof known;
-        if (used < sizeof known)
-            used += (size_t)snprintf(known + used, sizeof known - used, fits ? " %s" : " ...%.0s",
-                                     name);
-        if (!fits) used = sizeof known;
+        if (wk_str_is(architecture, families[i]->architecture)) return WICK_OK;
     }
     *out = NULL;
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                   "models of the architecture '%s' are not supported; these are:%s",
-                   wk_str_show(architecture).text, known);
+                   "models of the architecture '%s' are not supported; %zu others are "
+                   "(docs/families.md)",
+                   wk_str_show(architecture).text, WK_COUNT(families));
 }
 
 wk_layer_index wk_family_layer(const wk_hparams *hparams, uint32_t layer) {

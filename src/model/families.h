@@ -13,7 +13,7 @@ typedef struct wk_family {
     wick_status (*describe)(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers);
 } wk_family;
 
-/* WICK_ERR_UNSUPPORTED names the architecture and those that are known. */
+/* WICK_ERR_UNSUPPORTED names the architecture. */
 wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_error *err);
 /* Calls describe, and reads what the files of any family may say. */
 wick_status wk_family_describe(const wk_family *family, const wk_metadata *meta,
