@@ -600,8 +600,10 @@ def test_embeddings():
         for body, word in [({}, "input"), ({"input": []}, "input"), ({"input": [{}]}, "input"),
                            ({"input": "a", "dimensions": 9999}, "dimensions"),
                            ({"input": "a", "encoding_format": "x"}, "encoding_format"),
-                           ({"input": [[99999]]}, "below 512"), ({"input": "a " * 5000}, "text")]:
+                           ({"input": [[99999]]}, "below 512"), ({"input": "a " * 5000}, "text"),
+                           ({"input": ["a"] * 2049}, "1 to 2048 texts")]:
             server.refuses(400, word, path=path, body=body)
+        equal(len(server.get(path, {"input": ["a"] * 2048})["data"]), 2048)
 
 
 # ---- Several models ----
@@ -766,6 +768,9 @@ def test_logprobs_of_completions():
         again = server.get(TEXT, {**body, "prompt": ids + more, "max_tokens": 0, "echo": True})
         read = again["choices"][0]["logprobs"]["token_logprobs"][n:]
         assert all(abs(a - b) < 0.05 for a, b in zip(read, got["token_logprobs"])), (read, got)
+        none = server.get(TEXT, {**body, "echo": True, "max_tokens": 0})["choices"][0]
+    with Server("--context-shift") as server:
+        equal(server.get(TEXT, {**body, "echo": True, "max_tokens": 0})["choices"][0], none)
 
 
 def test_counts_of_minus_one():

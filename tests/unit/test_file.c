@@ -52,7 +52,15 @@ typedef struct fixture {
     checked_heap checked;
     char folder[64];
     char path[96]; /* in folder, absent at first */
+    int free_fd;
 } fixture;
+
+/* The descriptor that is free first: one that is left open would take it. */
+static int find_free_fd(void) {
+    const int fd = dup(STDERR_FILENO);
+    if (fd >= 0) close(fd);
+    return fd;
+}
 
 static int set_up(void **state) {
     static fixture f;
@@ -60,15 +68,17 @@ static int set_up(void **state) {
     strcpy(f.folder, "/tmp/wick_test_XXXXXX");
     if (!mkdtemp(f.folder)) return 1;
     snprintf(f.path, sizeof f.path, "%s/file", f.folder);
+    f.free_fd = find_free_fd();
     *state = &f;
     return 0;
 }
 
-/* Fails where anything but f.path is left in the folder. */
+/* Fails where anything but f.path is left in the folder, or a file is open. */
 static int tear_down(void **state) {
     fixture *const f = *state;
     unlink(f->path);
-    return rmdir(f->folder) == 0 && checked_heap_is_clean(&f->checked) ? 0 : 1;
+    const bool is_clean = checked_heap_is_clean(&f->checked) && find_free_fd() == f->free_fd;
+    return rmdir(f->folder) == 0 && is_clean ? 0 : 1;
 }
 
 static void write_file(fixture *f, const void *data, size_t size) {
