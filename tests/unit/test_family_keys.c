@@ -441,7 +441,7 @@ static void alpha_of_hunyuan(void **state) {
     }
 }
 
-/* MiniCPM rotates, whatever the key of Granite says. */
+/* MiniCPM rotates; the key is only for Granite. */
 static void rope_of_minicpm(void **state) {
     static const char *const architectures[] = {"granite", "minicpm"};
     (void)state;

@@ -120,7 +120,7 @@ static void test_views(void **state) {
     wick_scope_end(scope);
 }
 
-/* Of one number alone the variance is 0 or, divided by 0, NaN: whatever the rank is. */
+/* The variance of one number is 0 or, divided by 0, NaN, for every rank. */
 static void test_variance_of_one(void **state) {
     wick_device *const device = device_of(state);
     const wick_scope scope = wick_scope_begin(device);

@@ -165,7 +165,7 @@ static uint32_t choose(const small_model *small, const wick_session_desc *desc) 
     return token;
 }
 
-/* What the file says must never be chosen is not, whatever the sampler is. */
+/* Tokens that the file suppresses are never chosen, by any sampler. */
 static void test_suppressed(void **state) {
     (void)state;
     static const char key[] = "tokenizer.ggml.suppress_tokens";
