@@ -1,7 +1,8 @@
 """Small errors in C code, for tools/mutants: a comparison the other way round or off by one, plus
 for minus, && for ||, a number one larger, a condition negated, a call or an assignment left out,
 break for continue, another result. Not in comments, strings, directives or assertions, nor where
-nothing comes of it: `a < b ? a : b` and `if (a > b) a = b` take the smaller one by <= and >=, too.
+nothing comes of it: in prefetches, and `a < b ? a : b` and `if (a > b) a = b` take the smaller one by
+<= and >=, too.
 
 By tokens alone, not by a grammar; clang-format's blanks tell a product from a pointer."""
 
@@ -24,7 +25,7 @@ ASSIGNS = {"=", "+=", "-=", "*=", "/=", "%=", "|=", "&=", "^=", "<<=", ">>="}
 
 class Code:
     def __init__(self, text):
-        self.text, self.pair, opened, asserted = text, {}, [], -1
+        self.text, self.pair, opened = text, {}, []
         found = [(m.lastgroup, m.group(), m.start()) for m in TOKEN.finditer(text)
                  if m.lastgroup not in ("blank", "directive")]
         self.kinds, self.words, self.starts = zip(*found) if found else ((), (), ())
@@ -34,10 +35,10 @@ class Code:
             elif word in (")", "]", "}") and opened:
                 self.pair[opened.pop()] = i
         self.opening = {end: begin for begin, end in self.pair.items()}
-        self.asserted = set()
+        self.left_out = set()
         for i, word in enumerate(self.words):
-            if re.fullmatch(r"_?(static_)?assert", word, re.I) and i + 1 in self.pair:
-                self.asserted.update(range(i, self.pair[i + 1] + 1))
+            if re.fullmatch(r"_?(static_)?assert|\w*prefetch", word, re.I) and i + 1 in self.pair:
+                self.left_out.update(range(i, self.pair[i + 1] + 1))
 
     def word(self, i):
         return self.words[i] if 0 <= i < len(self.words) else ""
@@ -96,7 +97,7 @@ class Code:
     def changes(self):
         """(where, what, [(begin, end, instead)]) of each small error."""
         for i, word in enumerate(self.words):
-            if i in self.asserted:
+            if i in self.left_out:
                 continue
             begin, end = self.starts[i], self.end(i)
             spaced = self.text[begin - 1].isspace() and self.text[end:end + 1].isspace()
