@@ -339,6 +339,10 @@ const MARKUP = [
   ["> a\n> - b", "<blockquote><p>a</p><ul><li>b</li></ul></blockquote>"],
   ["a | b", "<p>a | b</p>"],
   ["snake_case_name and _em_, \\*not\\*", "<p>snake_case_name and <em>em</em>, *not*</p>"],
+  ["***a*** **b *c***", "<p><strong><em>a</em></strong> <strong>b <em>c</em></strong></p>"],
+  ["**`**kwargs`**: from *args and **kwargs",
+    "<p><strong><code>**kwargs</code></strong>: from *args and **kwargs</p>"],
+  ["```js``` is short\n\nrest", "<p><code>js</code> is short</p><p>rest</p>"],
 ];
 
 test("markup becomes elements, and nothing else does", { skip }, async () => {
@@ -346,7 +350,7 @@ test("markup becomes elements, and nothing else does", { skip }, async () => {
     const render = `({ renderMarkdown }, texts) => texts.map((text) => {
       const element = document.createElement("div");
       for (let i = 1; i <= text.length; i++) renderMarkdown(element, text.slice(0, i));
-      return element.innerHTML;
+      return element.innerHTML.replaceAll(' dir="auto"', "");
     })`;
     const made = await inPage(page, "markdown.js", render, MARKUP.map(([text]) => text));
     assert.deepEqual(made, MARKUP.map(([, html]) => html));
@@ -362,9 +366,35 @@ test("code is shown while it is written, and as it is", { skip: long }, async ()
         child.tagName + ":" + (child.querySelector("pre") ?? child).textContent);
     })`;
     const code = "```js\nconst a = **1**;\n\n# no title";
-    const made = await inPage(page, "markdown.js", show, [code, `${code}\n\`\`\`\nafter`]);
+    const inItem = (indent) => `1. Do:\n\n\`\`\`py\na\n\n\nb\n\`\`\``.replaceAll(/\n(?=\S)/g, `\n${indent}`);
+    const made = await inPage(page, "markdown.js", show, [code, `${code}\n\`\`\`\nafter`,
+      `${inItem("   ")}\n2. Then\n\nEnd`, inItem("    "), "+ ".repeat(3000)]);
     const text = "FIGURE:const a = **1**;\n\n# no title";
-    assert.deepEqual(made, [[text], [text, "P:after"]]);
+    assert.deepEqual(made.slice(0, 4),
+      [[text], [text, "P:after"], ["OL:a\n\n\nb", "P:End"], ["OL:a\n\n\nb"]]);
+    assert.equal(made[4].length, 1); // deeper than any stack
+  });
+});
+
+test("a chat that two tabs went on with becomes two", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    const say = `({ Chats, newChat }) => {
+      const one = new Chats(), two = new Chats(), chat = newChat([{ role: "user", content: "q" }]);
+      one.save(chat);
+      one.setCurrent(chat.id);
+      const other = two.get(chat.id);
+      for (const content of ["a", "b"]) {
+        other.messages.push({ role: "assistant", content });
+        two.save(other);
+      }
+      for (const content of ["c", "d"]) {
+        chat.messages.push({ role: "assistant", content });
+        one.save(chat);
+      }
+      return [one.list().map(({ messages }) => messages.map(({ content }) => content).join("")),
+        one.current().id === chat.id];
+    }`;
+    assert.deepEqual(await inPage(page, "chats.js", say, []), [["qcd", "qab"], true]);
   });
 });
 

@@ -41,7 +41,8 @@ export class ChatList {
     const isCurrent = chat.id === this.#events.current().id;
     const open = make("button", { type: "button", class: "open", onclick: () => {
       this.#dialog.close();
-      this.#events.onOpen(chat);
+      // As it is now: an answer may have come since the list was drawn.
+      if (chat.id !== this.#events.current().id) this.#events.onOpen(this.#chats.get(chat.id) ?? chat);
     }, ...(isCurrent && { "aria-current": "true" }) }, chat.title);
     return make("li", {}, open,
       makeTool(`Rename ${chat.title}`, "edit", () => this.#rename(chat, open)),

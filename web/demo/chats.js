@@ -6,7 +6,7 @@ import { remember, remembered, rememberedValue } from "./remember.js";
  *             note?: string, calls?: import("./calls.js").Call[] }} Message
  * calls: of tools, answered between this message and the next.
  * @typedef {{ id: string, title: string, date: number, messages: Message[], toolsOff?: string[] }} Chat
- * toolsOff: the names of the tools that it does not use.
+ * date: when it was last written; toolsOff: the names of the tools that it does not use.
  */
 
 const KEY = "wick-chats", CURRENT = "wick-current-chat";
@@ -35,11 +35,22 @@ export class Chats {
     remember(CURRENT, id);
   }
 
-  /** It becomes the latest. False: the browser has no room for it. @param {Chat} chat */
+  /**
+   * It becomes the latest; where another tab has gone on with it, a chat of its own: both stay.
+   * False: the browser has no room for it. @param {Chat} chat
+   */
   save(chat) {
     if (this.#removed.has(chat.id)) return true;
-    const others = this.list().filter(({ id }) => id !== chat.id);
-    return this.#write([{ ...chat, date: Date.now() }, ...others]);
+    const all = this.list(), kept = all.find(({ id }) => id === chat.id);
+    if (kept && kept.date !== chat.date) {
+      const isCurrent = remembered(CURRENT) === chat.id;
+      chat.id = newChat().id;
+      if (isCurrent) this.setCurrent(chat.id);
+    }
+    const date = Math.max(Date.now(), chat.date + 1); // another one each time
+    if (!this.#write([{ ...chat, date }, ...all.filter(({ id }) => id !== chat.id)])) return false;
+    chat.date = date;
+    return true;
   }
 
   /** @param {string} id @param {string} title */

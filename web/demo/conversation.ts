@@ -27,6 +27,10 @@ interface Turn {
   isVoid: boolean;
 }
 
+/** Not an answer that is still to come. */
+const isSaid = ({ role, content, reasoning, calls }: Message): boolean =>
+  role === "user" || content !== "" || reasoning !== undefined || calls !== undefined;
+
 /** Times of one answer's tokens, in milliseconds since it was asked for. */
 class Pace {
   #n = 0;
@@ -88,12 +92,13 @@ export class Conversation {
     return this.#chat;
   }
 
-  /** Answers, or goes on with a text. */
-  async send(prompt: string): Promise<void> {
+  /** Answers, or goes on with a text; isAgain: in place of an answer that was kept. */
+  async send(prompt: string, isAgain = false): Promise<void> {
     const opened = this.#host.opened;
     if (!opened || this.#running) return;
     const turn = this.#add(prompt, opened.canChat);
     this.#chat.title ||= titleOf(prompt);
+    if (!isAgain) this.#keep(); // the page may be left before there is an answer
     this.#scroll.scrollTop = this.#scroll.scrollHeight;
     this.#running = this.#generate(turn).finally(() => {
       this.#running = undefined;
@@ -114,12 +119,16 @@ export class Conversation {
     await this.stop();
     this.#chat = chat;
     this.#chats.setCurrent(chat.id);
+    byId("not-kept").hidden = true;
     this.#turns = [];
     this.#log.replaceChildren();
     let turn: Turn | undefined;
     for (const message of chat.messages) {
-      if (message.role === "user") turn = this.#add(message.content, this.#host.opened!.canChat);
-      else if (turn) {
+      if (message.role === "user") {
+        turn = this.#add(message.content, this.#host.opened!.canChat);
+        turn.isVoid = true; // until its answer comes
+      } else if (turn) {
+        turn.isVoid = false;
         const isFirst = turn.answers[0]!.text === "" && turn.answers[0]!.calls.length === 0;
         (isFirst ? turn.answers[0]! : this.#addAnswer(turn)).restore(message);
       }
@@ -164,10 +173,11 @@ export class Conversation {
         [{ role: "user", content: prompt }, ...answers.map(({ message }) => message)]);
   }
 
+  /** What is kept stays where the last question has no answer, also one that was tried again. */
   #keep(): void {
-    this.#chat.messages = this.#kept();
-    if (this.#chat.messages.length > 0 && !this.#chats.save(this.#chat))
-      announce("The browser has no room to keep this chat.");
+    if (this.#turns.at(-1)?.isVoid) return;
+    this.#chat.messages = this.#kept().filter(isSaid);
+    if (this.#chat.messages.length > 0) byId("not-kept").hidden = this.#chats.save(this.#chat);
   }
 
   /** The last turn again; only it has the button. */
@@ -175,7 +185,7 @@ export class Conversation {
     if (this.#running || this.#turns.at(-1) !== turn) return;
     this.#turns.pop();
     for (const element of turn.elements) element.remove();
-    await this.send(turn.prompt);
+    await this.send(turn.prompt, true);
   }
 
   async #begin(tools: Tool[], signal: AbortSignal): Promise<Generation<AnyToken>> {

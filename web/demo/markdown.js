@@ -13,7 +13,7 @@ import { copyText, make, makeIcon } from "./dom.js";
  * @typedef {{ block: Block, end: number }} Taken
  */
 
-const FENCE = /^\s*(```+|~~~+)\s*([\w+#.-]*)/;
+const FENCE = /^(\s*)(```+|~~~+)\s*([\w+#.-]*)[^`]*$/;
 const HEADING = /^(#{1,6})\s+(.*?)\s*#*$/;
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])(\s+)(.*)$/;
 const QUOTE = /^\s{0,3}> ?/;
@@ -47,10 +47,11 @@ function takeBlock(lines, begin) {
 
 /** @param {readonly string[]} lines @param {number} begin @returns {Taken} */
 function takeCode(lines, begin) {
-  const [, fence = "", language = ""] = FENCE.exec(lines[begin] ?? "") ?? [];
+  const [, indent = "", fence = "", language = ""] = FENCE.exec(lines[begin] ?? "") ?? [];
+  const own = RegExp(`^\\s{0,${indent.length}}`);
   let end = begin + 1;
   while (end < lines.length && !lines[end]?.trimStart().startsWith(fence)) end++;
-  const text = lines.slice(begin + 1, end).join("\n");
+  const text = lines.slice(begin + 1, end).map((line) => line.replace(own, "")).join("\n");
   const after = Math.min(end + 1, lines.length);
   return { end: after, block: { source: lines.slice(begin, after).join("\n"),
     make: () => makeCode(text, language) } };
@@ -63,7 +64,7 @@ function takeQuote(lines, begin) {
   const own = lines.slice(begin, end);
   const inner = own.map((line) => line.replace(QUOTE, "")).join("\n");
   return { end, block: { source: own.join("\n"),
-    make: () => make("blockquote", {}, ...makeBlocks(inner)) } };
+    make: () => make("blockquote", { dir: "auto" }, ...makeBlocks(inner)) } };
 }
 
 /** @param {string} line */
@@ -84,7 +85,7 @@ function takeTable(lines, begin) {
   }));
   return { end, block: { source: lines.slice(begin, end).join("\n"),
     make: () => make("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Table" },
-      make("table", {}, make("thead", {}, row("th", head)),
+      make("table", { dir: "auto" }, make("thead", {}, row("th", head)),
         make("tbody", {}, ...rows.map((cells) => row("td", cells))))) } };
 }
 
@@ -102,7 +103,8 @@ function takeList(lines, begin) {
     const line = lines[end] ?? "";
     const item = ITEM.exec(line), deep = line.search(/\S/);
     if (deep < 0) {
-      const next = lines[end + 1] ?? "", nextItem = ITEM.exec(next);
+      const next = lines.slice(end + 1).find((other) => other.trim() !== "") ?? "";
+      const nextItem = ITEM.exec(next);
       const goesOn = nextItem ? /\d/.test(nextItem[2] ?? "") === isCounted || next.search(/\S/) > base
         : next.search(/\S/) > base;
       if (!goesOn) break;
@@ -117,8 +119,8 @@ function takeList(lines, begin) {
   const all = items.map((own) => own.join("\n"));
   return { end, block: { source: lines.slice(begin, end).join("\n"), make: () => {
     const made = all.map((text) => make("li", {}, ...makeItem(text)));
-    return isCounted ? make("ol", { start: String(parseInt(mark, 10)) }, ...made)
-      : make("ul", {}, ...made);
+    return isCounted ? make("ol", { start: String(parseInt(mark, 10)), dir: "auto" }, ...made)
+      : make("ul", { dir: "auto" }, ...made);
   } } };
 }
 
@@ -154,12 +156,27 @@ function splitBlocks(text) {
   return blocks;
 }
 
-/** @param {string} text */
-const makeBlocks = (text) => splitBlocks(text).map((block) => block.make());
+/** Blocks in blocks, of which a model that goes in circles writes thousands. */
+const MOST_DEPTH = 50;
+let depth = 0;
+
+/** @param {string} text @returns {HTMLElement[]} */
+function makeBlocks(text) {
+  if (depth === MOST_DEPTH) return [make("p", {}, text)];
+  depth++;
+  try {
+    return splitBlocks(text).map((block) => block.make());
+  } finally {
+    depth--;
+  }
+}
+
+/** Text with whole pieces of code in it. */
+const RUN = "(?:`[^`\\n]*`|[^`\\n]|`(?![^`\\n]*`))+?";
 
 const INLINE = new RegExp([
-  "\\\\([\\\\`*_{}\\[\\]()#+.!|~>-])", "(`+)(.+?)\\2(?!`)", "\\*\\*(?=\\S)(.+?)\\*\\*",
-  "\\*(?=[^\\s*])(.+?)\\*", "(?<!\\w)__(?=\\S)(.+?)__(?!\\w)", "(?<!\\w)_(?=[^\\s_])([^_]+?)_(?!\\w)",
+  "\\\\([\\\\`*_{}\\[\\]()#+.!|~>-])", "(`+)(.+?)\\2(?!`)", `\\*\\*(?=\\S)(${RUN})\\*\\*(?!\\*)`,
+  `\\*(?=[^\\s*])(${RUN})(?<![\\s*])\\*(?!\\*)`, "(?<!\\w)__(?=\\S)(.+?)__(?!\\w)", "(?<!\\w)_(?=[^\\s_])([^_]+?)_(?!\\w)",
   "~~(?=\\S)(.+?)~~",
   "\\[([^\\[\\]\\n]+)\\]"
     + "\\(((?:https?:\\/\\/|mailto:)(?:[^\\s()]|\\([^\\s()]*\\))+)(?:\\s+\"[^\"]*\")?\\)",

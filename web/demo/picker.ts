@@ -81,7 +81,13 @@ export class Picker {
   }
 
   #openLink(text: string): void {
-    const url = directUrl(text);
+    let url: string;
+    try {
+      url = directUrl(text);
+    } catch {
+      byId("found").replaceChildren(make("li", { class: "muted" }, `${text} is not an address.`));
+      return;
+    }
     this.#onChoice({ name: nameOfUrl(url), source: url, url });
   }
 

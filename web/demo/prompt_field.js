@@ -14,7 +14,8 @@ export class PromptField {
     });
     this.#field.addEventListener("input", () => this.#fit());
     this.#field.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      // Safari ends the composition before the Enter that does so: 229 is that one.
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
       event.preventDefault();
       onSubmit();
     });
@@ -51,11 +52,16 @@ export class PromptField {
 
   /** Texts of files become a part of the message. @param {Iterable<File>} files */
   async addFiles(files) {
-    const texts = [];
+    const texts = [], refused = [];
     for (const file of files) {
-      const text = file.size <= MOST_FILE ? await file.text() : "\0";
-      if (text.includes("\0")) announce(`${file.name} is not a text, or is too long.`);
+      const text = file.size <= MOST_FILE ? await file.text().catch(() => "\0") : "\0";
+      if (text.includes("\0")) refused.push(file.name);
       else texts.push(`${file.name}:\n\`\`\`\n${text.trimEnd()}\n\`\`\``);
+    }
+    if (refused.length > 0) {
+      const said = `${refused.join(", ")}: not a text, or too long.`;
+      announce(said);
+      byId("figures").textContent = said;
     }
     const parts = [this.text.trimEnd(), ...texts, ""];
     this.text = parts.filter((text, i) => text !== "" || i > 0).join("\n\n");

@@ -225,7 +225,7 @@ function showChat() {
 }
 
 function save(kept = chat) {
-  if (!chats.save(kept)) announce("The browser has no room to keep this chat.");
+  byId("not-kept").hidden = chats.save(kept);
 }
 
 // --- Asking ---
