@@ -262,6 +262,8 @@ static int check_hash(const fetch *f, const cli_digest *digest) {
 static int complete(fetch *f, bool *is_kept) {
     cli_sha256 sha = f->partial.sha;
     const cli_digest digest = cli_sha256_finish(&sha);
+    if (!cli_partial_is_there(&f->partial))
+        return cli_error("'%s' was removed meanwhile", f->partial.path.text);
     int code = check_hash(f, &digest);
     if (code == CLI_OK) code = check_file(f);
     *is_kept = code == CLI_OK;

@@ -45,6 +45,9 @@ int cli_hub_open(const char *mirror, cli_hub *hub) {
         strlen(endpoint) >= sizeof hub->endpoint)
         return cli_error("'%.200s' cannot be a mirror: it must begin with https:// or http://",
                          endpoint);
+    const char *const host = strstr(endpoint, "://") + 3;
+    if (memchr(host, '@', strcspn(host, "/?#")) != NULL)
+        return cli_error("a mirror with a user name is refused: messages would show it");
     snprintf(hub->endpoint, sizeof hub->endpoint, "%s", endpoint);
     for (size_t n = strlen(endpoint); hub->endpoint[n - 1] == '/'; n--) hub->endpoint[n - 1] = '\0';
     if (token == NULL || token[0] == '\0') return CLI_OK;
@@ -286,26 +289,6 @@ const cli_remote_file *cli_choose_file(const cli_repository *r, const char *want
 }
 
 /* ---- Addresses ---- */
-
-bool cli_hub_from_url(const char *mirror, const char *url, cli_path *given) {
-    static const char *const ways[] = {"/resolve/main/", "/blob/main/"};
-    const char *const bases[] = {"https://huggingface.co/", mirror};
-    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
-        const size_t size = bases[i] != NULL ? strlen(bases[i]) : 0;
-        if (size == 0 || strncasecmp(url, bases[i], size) != 0) continue;
-        if (bases[i][size - 1] != '/' && url[size] != '/') continue; /* a longer host */
-        const char *const name = url + size + strspn(url + size, "/");
-        for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
-            const char *const way = strstr(name, ways[k]);
-            const char *const file = way != NULL ? way + strlen(ways[k]) : "";
-            if (file[0] == '\0' || strchr(file, '%') != NULL) continue;
-            const int length = snprintf(given->text, sizeof given->text, "hf:%.*s:%.*s",
-                                        (int)(way - name), name, (int)strcspn(file, "?#"), file);
-            if (length > 0 && (size_t)length < sizeof given->text) return true;
-        }
-    }
-    return false;
-}
 
 /* Percent-encoding of RFC 3986; slashes stay. False: it does not fit. */
 static bool append_encoded(cli_path *url, const char *text) {

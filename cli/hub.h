@@ -32,10 +32,6 @@ typedef struct cli_repository {
  */
 int cli_hub_open(const char *mirror, cli_hub *hub);
 
-/* The hf:OWNER/REPO:FILE of an address that a browser shows for a file of the hub or of the mirror.
- * False: it is of another kind. */
-bool cli_hub_from_url(const char *mirror, const char *url, cli_path *given);
-
 /* Asks for the files of OWNER/REPO. Returns an exit code and reports errors. */
 int cli_hub_list(const cli_hub *hub, cli_http *http, const char *name, cli_repository *repository);
 void cli_repository_free(cli_repository *repository);

@@ -56,6 +56,8 @@ static void put_string(FILE *out, const char *text, size_t size) {
             fprintf(out, "\\%c", letter_of(first));
         else if (first < 0x20 || first == 0x7F)
             fprintf(out, "\\u%04x", first);
+        else if (first == 0xC2 && (unsigned char)text[i + 1] < 0xA0) /* C1: they steer terminals */
+            fprintf(out, "\\u%04x", (unsigned char)text[i + 1]);
         else
             fwrite(text + i, 1, n, out);
         i += n > 0 ? n : 1;

@@ -89,3 +89,25 @@ bool cli_has_type(const char *name, const char *type) {
     }
     return false;
 }
+
+/* ---- Addresses ---- */
+
+bool cli_hub_from_url(const char *mirror, const char *url, cli_path *given) {
+    static const char *const ways[] = {"/resolve/main/", "/blob/main/"};
+    const char *const bases[] = {"https://huggingface.co/", mirror};
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
+        const size_t size = bases[i] != NULL ? strlen(bases[i]) : 0;
+        if (size == 0 || strncasecmp(url, bases[i], size) != 0) continue;
+        if (bases[i][size - 1] != '/' && url[size] != '/') continue; /* a longer host */
+        const char *const name = url + size + strspn(url + size, "/");
+        for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+            const char *const way = strstr(name, ways[k]);
+            const char *const file = way != NULL ? way + strlen(ways[k]) : "";
+            if (file[0] == '\0' || strchr(file, '%') != NULL) continue;
+            const int length = snprintf(given->text, sizeof given->text, "hf:%.*s:%.*s",
+                                        (int)(way - name), name, (int)strcspn(file, "?#"), file);
+            if (length > 0 && (size_t)length < sizeof given->text) return true;
+        }
+    }
+    return false;
+}

@@ -33,4 +33,8 @@ const char *cli_find_word(const char *text, const char *word);
 /* Whether a file's name has this type; q4_k is not the beginning of q4_k_m. */
 bool cli_has_type(const char *name, const char *type);
 
+/* The hf:OWNER/REPO:FILE of an address that a browser shows for a file of the hub or of the mirror.
+ * False: it is of another kind. */
+bool cli_hub_from_url(const char *mirror, const char *url, cli_path *given);
+
 #endif

@@ -60,8 +60,7 @@ static int make_folders(const char *path, cli_partial *partial) {
     return cli_error("cannot make the folder '%s': %s", folder.text, strerror(error));
 }
 
-/* Whether the file that was locked still has the name: another fetch may have renamed it. */
-static bool is_still_there(const cli_partial *partial) {
+bool cli_partial_is_there(const cli_partial *partial) {
     struct stat named, opened;
     return stat(partial->path.text, &named) == 0 && fstat(partial->descriptor, &opened) == 0 &&
            named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
@@ -79,7 +78,9 @@ int cli_partial_open(const char *path, cli_partial *partial) {
     }
     struct stat info;
     int code = CLI_OK;
-    if (flock(partial->descriptor, LOCK_EX | LOCK_NB) != 0 || !is_still_there(partial))
+    /* Some file systems have no locks. */
+    const bool is_held = flock(partial->descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (is_held || !cli_partial_is_there(partial))
         code = cli_error("another wick is fetching '%s'; wait until it is done, or stop it", path);
     else if (fstat(partial->descriptor, &info) != 0)
         code = fail(partial, "read");
@@ -91,7 +92,7 @@ int cli_partial_open(const char *path, cli_partial *partial) {
 
 void cli_partial_close(cli_partial *partial, bool is_kept) {
     if (partial->descriptor < 0) return;
-    if (!is_kept) (void)unlink(partial->path.text);
+    if (!is_kept && cli_partial_is_there(partial)) (void)unlink(partial->path.text);
     (void)close(partial->descriptor);
     partial->descriptor = -1;
     if (!is_kept) remove_empty_folders(partial);

@@ -21,6 +21,10 @@ int cli_partial_open(const char *path, cli_partial *partial);
 /* is_kept false: removes the file, and the folders that were made for it and hold nothing. */
 void cli_partial_close(cli_partial *partial, bool is_kept);
 
+/* Whether the file that is locked still has the name: another fetch may have renamed it, or
+ * somebody removed it. */
+bool cli_partial_is_there(const cli_partial *partial);
+
 /* Continue after the bytes that are there, or from the beginning. */
 int cli_partial_keep(cli_partial *partial);
 int cli_partial_restart(cli_partial *partial);

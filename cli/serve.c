@@ -485,6 +485,7 @@ static int open_and_serve(const serve_options *o, parts *p) {
 
 static int run(void *given) {
     const serve_options *const o = given;
+    cli_keep_closed_pipe(); /* clients are answered, whoever reads the log */
     parts p = {.n_keys = 0};
     int code = read_parts(o, &p);
     const bool has_one = o->model != NULL && o->models == NULL;

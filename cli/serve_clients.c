@@ -220,6 +220,11 @@ static bool answer_loading(const service *s, cli_call *call) {
         cli_models_want(s->models, model);
         model->used = time(NULL);
     }
+    if (loads && model->api == NULL && model->loading == NULL) {
+        const bool is_full = model->error.status == WICK_ERR_OUT_OF_MEMORY;
+        refuse(call, is_full ? 503 : 500, model->error.message);
+        return true;
+    }
     if (loads || has_unloaded(s, call, model)) answer_success(call);
     return true;
 }

@@ -342,6 +342,7 @@ static void finish_loading(cli_served_models *models, cli_served_model *model) {
     model->loading = NULL;
     if (status == WICK_OK) {
         status = open_api(models, model);
+        model->used = time(NULL); /* loading may have taken longer than it stays idle */
         if (status == WICK_OK)
             cli_load_prefixes(model->model, models->prefix_cache);
         else

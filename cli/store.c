@@ -252,10 +252,23 @@ static bool is_named(const cli_stored_model *model, const char *wanted) {
                     cli_part_parse(own.text, &wanted_part) ? wanted_part.stem : size);
 }
 
+/* The model whose whole name it is; NULL: there is none. */
+static const cli_stored_model *find_exact(const cli_stored_models *models, const char *wanted) {
+    const char *const of_url = skip_prefix(skip_prefix(wanted, "https://"), "http://");
+    const char *const name = skip_prefix(of_url, "hf:");
+    for (size_t i = 0; i < models->n; i++) {
+        const char *const own = models->items[i].name;
+        if (strlen(own) == strlen(name) && is_same(own, name, strlen(name)))
+            return &models->items[i];
+    }
+    return NULL;
+}
+
 int cli_pick_model(const cli_stored_models *models, const char *wanted,
                    const cli_stored_model **model) {
     size_t n = 0;
-    *model = NULL;
+    *model = find_exact(models, wanted);
+    if (*model != NULL) return CLI_OK;
     for (size_t i = 0; i < models->n; i++) {
         if (!is_named(&models->items[i], wanted)) continue;
         *model = &models->items[i];
@@ -283,7 +296,9 @@ int cli_find_model(const char *given, bool fetches, cli_path *path) {
     const cli_stored_model *found = NULL;
     int code = cli_store_list(&models);
     if (code != CLI_OK) return code;
-    code = cli_pick_model(&models, given, &found);
+    cli_path named; /* an address of the hub's page is a name, too */
+    code =
+        cli_pick_model(&models, cli_hub_from_url(NULL, given, &named) ? named.text : given, &found);
     const bool is_whole = found != NULL && found->n_here >= found->n_parts;
     if (code == CLI_OK && is_fetched && !is_whole) {
         cli_store_free(&models);

@@ -51,11 +51,21 @@ static bool has_host(const char *allowed, const char *host) {
     return n <= strlen(host) && is_listed(allowed, host, n);
 }
 
+/* Programs name no origin; a page of this server may ask, and those of the origins that may. */
+static bool has_origin(const cli_access *access, const cli_access_headers *headers) {
+    const char *const origin = headers->origin;
+    if (origin == NULL || cli_access_origin(access, origin) != NULL) return true;
+    const char *const own = strstr(origin, "://");
+    return own != NULL && headers->host != NULL && strcasecmp(own + 3, headers->host) == 0;
+}
+
 int cli_access_refuses(const cli_access *access, const cli_access_headers *headers,
                        bool is_public) {
     enum { UNAUTHORIZED = 401, FORBIDDEN = 403 };
     if (access->hosts != NULL && !has_host(access->hosts, headers->host)) return FORBIDDEN;
-    return is_public || access->n_keys == 0 || has_key(access, headers) ? 0 : UNAUTHORIZED;
+    if (is_public) return 0;
+    if (!has_origin(access, headers)) return FORBIDDEN;
+    return access->n_keys == 0 || has_key(access, headers) ? 0 : UNAUTHORIZED;
 }
 
 const char *cli_access_origin(const cli_access *access, const char *origin) {

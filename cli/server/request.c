@@ -93,7 +93,8 @@ int cli_request_refuses(struct MHD_Connection *connection, const cli_access *acc
     const cli_access_headers headers = {
         .host = host,
         .authorization = cli_request_header(connection, MHD_HTTP_HEADER_AUTHORIZATION),
-        .x_api_key = cli_request_header(connection, "x-api-key")};
+        .x_api_key = cli_request_header(connection, "x-api-key"),
+        .origin = cli_request_header(connection, MHD_HTTP_HEADER_ORIGIN)};
     const bool is_public = strcmp(method, "OPTIONS") == 0 || cli_request_is_health(method, path) ||
                            cli_page_find(method, path) != NULL;
     return cli_access_refuses(access, &headers, is_public);
@@ -101,9 +102,10 @@ int cli_request_refuses(struct MHD_Connection *connection, const cli_access *acc
 
 void cli_request_error(const char *path, int status, char text[CLI_ERROR_TEXT]) {
     const char *const why =
-        status == MHD_HTTP_UNAUTHORIZED        ? "the API key is missing or wrong"
-        : status == MHD_HTTP_FORBIDDEN         ? "this Host is not allowed (see --allowed-hosts)"
-        : status == MHD_HTTP_CONTENT_TOO_LARGE ? "the request is too large"
+        status == MHD_HTTP_UNAUTHORIZED ? "the API key is missing or wrong"
+        : status == MHD_HTTP_FORBIDDEN
+            ? "this Host or Origin is not allowed (see --allowed-hosts and --cors-origins)"
+        : status == MHD_HTTP_CONTENT_TOO_LARGE               ? "the request is too large"
         : status == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE ? "the headers are too large"
         : status == MHD_HTTP_UNSUPPORTED_MEDIA_TYPE ? "compressed request bodies are not supported"
         : status == MHD_HTTP_SERVICE_UNAVAILABLE ? "the server is short of memory, or shutting down"

@@ -1,6 +1,7 @@
 /* api/slot_files.c: what slots keep, saved to files and loaded from them in steps, between which
  * other texts go on; the file's way to the disk at the end of saving is one step. See api.h. */
 #include "api/api.h"
+#include "llm/session_image.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 
@@ -100,11 +101,28 @@ static wick_status erase(wick_exchange *x, uint32_t id) {
 
 /* ---- Transfers ---- */
 
+/* Only a saved text is replaced: clients choose the name. */
+static wick_status check_replaced(wick_exchange *x, const wk_slot_transfer *t, const char *path,
+                                  wick_error *err) {
+    char magic[sizeof WK_IMAGE_MAGIC - 1];
+    wick_error own = {.status = WICK_OK};
+    wk_file *file;
+    const wick_status status = wk_file_open(x->heap, path, &file, &own);
+    if (status == WICK_ERR_NOT_FOUND) return WICK_OK;
+    if (status != WICK_OK) return fail_with_file(t->name, status, &own, err);
+    const bool is_saved = wk_file_read_at(file, 0, magic, sizeof magic, NULL) == WICK_OK &&
+                          memcmp(magic, WK_IMAGE_MAGIC, sizeof magic) == 0;
+    wk_file_close(x->heap, file);
+    if (is_saved) return WICK_OK;
+    return wk_fail(err, WICK_ERR_VALUE, "'%s' is another file, which is not replaced", t->name);
+}
+
 static wick_status start_saving(wick_exchange *x, wk_slot_transfer *t, const char *path,
                                 wick_error *err) {
     wick_error own = {.status = WICK_OK};
     wick_session *const kept = x->api->slots[t->id].kept;
     if (!kept) return wk_fail(err, WICK_ERR_VALUE, "this slot has no text");
+    WK_TRY(check_replaced(x, t, path, err));
     wick_status status = wk_file_write_start(x->heap, path, &t->file, &own);
     if (status != WICK_OK) return fail_with_file(t->name, status, &own, err);
     status = wick_session_save_start(kept, wk_file_sink, t->file, &t->saving, err);

@@ -170,7 +170,10 @@ static wick_status find_tool(const wick_exchange *x, const wk_json *item, const 
 
 /* Some of the tools: the others are not shown to the model. */
 static wick_status allow_tools(wick_exchange *x, const wk_json *allowed, wick_error *err) {
+    enum { MOST = 256 }; /* each is looked for in all tools */
     const wk_json *const items = wk_json_get(allowed, "tools");
+    if (items && items->count > MOST)
+        return wk_fail(err, WICK_ERR_VALUE, "tool_choice: at most %d allowed tools", MOST);
     wk_json *const kept = wk_arena_array(&x->arena, 1, sizeof *kept);
     if (!kept) return fail_memory(err);
     kept->kind = WK_JSON_ARRAY;

@@ -227,6 +227,13 @@ def test_choice_of_a_file():
             for more in ([], ["--offline"]):
                 equal(succeeds("pull", address, *mirror, *more).decode().strip(),
                       str(models / "a/b/m-Q8_0.gguf"))
+        fails(1, "user name", arguments=["pull", "hf:a/b", "--mirror", "http://localhost:x@hub.lan"])
+        other = models / "hub.lan/a/b/m-Q8_0.gguf"
+        other.parent.mkdir(parents=True)
+        other.write_bytes(CONTENT)
+        assert b"one of several" in wick("rm", "m-Q8_0.gguf", "-y").stderr
+        succeeds("rm", "a/b/m-Q8_0.gguf", "-y")  # the whole name is one
+        equal((other.exists(), (models / "a/b/m-Q8_0.gguf").exists()), (True, False))
 
 
 def test_a_model_in_parts():

@@ -684,6 +684,8 @@ def test_models_on_demand():
                 equal({key: gone[-1][key] for key in (*said, "model", "done", "done_reason")},
                       {**said, "model": "one", "done": True, "done_reason": "unload"})
                 equal(state("one"), "unloaded")
+            os.unlink(os.path.join(folder, "two.gguf"))
+            server.refuses(500, "cannot be loaded", path="/models/load", body={"model": "two"})
             for path in ("/models/load", "/models/unload"):
                 server.refuses(404, "no model", path=path, body={"model": "three"})
                 server.refuses(400, "JSON", path=path, body="{")
@@ -850,6 +852,12 @@ def test_slots_are_saved():
             status, _, content = server.ask(f"/slots/0?action={action}", {"filename": "taken"})
             message = content["error"]["message"]
             assert status == 500 and "'taken'" in message and folder not in message, content
+        shutil.copy(MODEL, os.path.join(folder, "a.gguf"))
+        os.mkfifo(os.path.join(folder, "pipe"))
+        server.refuses(400, "not replaced", path="/slots/0?action=save", body={"filename": "a.gguf"})
+        equal(server.ask("/slots/0?action=save", {"filename": "pipe"})[0], 500)
+        equal(Path(folder, "a.gguf").read_bytes(), Path(MODEL).read_bytes())
+        equal(server.get("/slots/0?action=save", {"filename": "one.bin"})["filename"], "one.bin")
         shutil.rmtree(folder)
         status, _, content = server.ask("/slots/0?action=save", {"filename": "one.bin"})
         assert status == 500 and folder not in content["error"]["message"], content
@@ -944,6 +952,23 @@ def test_log():
             equal((line["method"], line["path"], line["status"]), ("POST", "/tokenize", 200))
             equal("secret" in line.get("body", ""), has_body)
             equal(line["client"], "127.0.0.1")
+    with Server("--verbose") as server:
+        server.ask("/%c2%9b31m%1bX")
+        server.process.send_signal(signal.SIGTERM)
+        server.process.wait(TIMEOUT)
+        line = server.process.stderr.read().splitlines()[-1]
+        assert b"/\\u009b31m\\u001bX" in line, line  # nothing that steers a terminal
+
+
+def test_log_that_nobody_reads():
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "bad.gguf").write_bytes(b"GGUF")
+        os.symlink(MODEL, os.path.join(folder, "one.gguf"))
+        with Server("--models", folder, model=None) as server:
+            server.process.stderr.close()
+            for _ in range(2):
+                server.refuses(500, body={**USER, "model": "bad"})
+            assert text_of(server.get(CHAT, {**USER, "model": "one"}))
 
 
 # ---- Requests that make no sense ----
@@ -1058,7 +1083,13 @@ def test_pages_of_others():
         equal(headers["Access-Control-Allow-Headers"], "authorization,content-type")
         equal(headers["Vary"], "Origin")
     with Server("--cors-origins", "localhost") as server:
-        equal(server.ask("/v1/models", headers=page)[1]["Access-Control-Allow-Origin"], None)
+        status, headers, _ = server.ask("/v1/models", headers=page)
+        equal((status, headers["Access-Control-Allow-Origin"]), (403, None))
+        body, simple = {"content": "Hi"}, {**page, "Content-Type": "text/plain"}
+        equal(server.ask("/tokenize", body, headers=simple)[0], 403)
+        equal(server.ask("/health", headers=page)[0], 200)
+        named = {"Origin": "http://box.lan:80", "Host": "box.lan:80"}  # the server's own page
+        equal(server.ask("/tokenize", body, headers=named)[0], 200)
         own = {"Origin": "http://localhost:3000"}
         equal(server.ask("/v1/models", headers=own)[1]["Access-Control-Allow-Origin"],
               own["Origin"])

@@ -11,6 +11,9 @@
 
 #include <math.h>
 
+#define TIMES_4(text) text text text text
+#define TIMES_256(text) TIMES_4(TIMES_4(TIMES_4(TIMES_4(text))))
+
 static const char completion[] = "/v1/completions";
 
 /* ---- What is refused ---- */
@@ -79,6 +82,10 @@ static const struct {
      "input: an item_reference: this server stores nothing"},
     {chat, "{" CHAT ",\"tools\":[" TOOL "],\"tool_choice\":{\"type\":\"allowed_tools\"}}",
      "allowed_tools has no tools"},
+    {chat,
+     "{" CHAT ",\"tools\":[" TOOL "],\"tool_choice\":{\"type\":\"allowed_tools\",\"tools\":["
+     "0" TIMES_256(",0") "]}}",
+     "at most 256 allowed tools"},
     {chat, "{" CHAT ",\"tools\":[{\"function\":{\"name\":5}}]}", "a function with a name"},
     {chat, "{" CHAT ",\"tool_choice\":\"any\"}", "auto, none, required, the name"},
     {chat, "{" CHAT ",\"tool_choice\":\"required\"}", "there are no tools"},
