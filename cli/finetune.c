@@ -344,6 +344,7 @@ static void look(void *given, const wick_progress *progress, cli_progress *line)
 /* After a signal: what was learned so far goes to the checkpoint. */
 static int stop(const job *j) {
     wick_error error = {0};
+    if (!j->has_trained) return CLI_INTERRUPTED; /* an older checkpoint stays */
     if (wick_finetune_checkpoint(j->finetune, &error) != WICK_OK) return cli_report(&error, NULL);
     cli_say("stopped after step %" PRIu64 " of %" PRIu64 "; --resume goes on from there",
             j->event.step, j->event.steps);

@@ -105,6 +105,7 @@ static int run(void *given) {
     uint32_t *ids = NULL;
     size_t n = 0;
     int code = cli_engine_open(&engine, &o->engine, NULL, o->model);
+    if (code == CLI_OK && o->length > 0) cli_warn_context(engine.model, o->length);
     if (code == CLI_OK)
         code = cli_read_tokens(wick_model_tokenizer(engine.model), o->file, &ids, &n);
     if (code == CLI_OK) code = compute(o, &engine, ids, n);

@@ -1,4 +1,6 @@
 /* quantize.c: `wick quantize`: a model file with smaller types. */
+#define _POSIX_C_SOURCE 200809L
+
 #include "cli.h"
 #include "interrupt.h"
 #include "lora.h"
@@ -8,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct quantize_options {
     const char *in, *out, *type, *imatrix;
@@ -154,6 +157,14 @@ static int fail_type(const quantize_options *o, const wick_error *error) {
     return cli_usage_error(&cli_quantize, "%s; did you mean %s?", error->message, nearest);
 }
 
+/* The same status may come of an adapter. */
+static bool is_type(const char *name) {
+    const char *type;
+    for (size_t i = 0; (type = wick_quantize_type(i)) != NULL; i++)
+        if (strcasecmp(type, name) == 0) return true;
+    return false;
+}
+
 static int run(void *given) {
     const quantize_options *const o = given;
     cli_loras *const loras = cli_read_loras(&o->adapters);
@@ -169,10 +180,11 @@ static int run(void *given) {
     wick_quantizing *quantizing = NULL;
     wick_error error = {0};
     const wick_status status = wick_quantize_start(o->in, o->out, &desc, &quantizing, &error);
+    const bool is_alone = loras->n == 0 && o->imatrix == NULL; /* else it may be another file's */
     free(loras);
-    if (status == WICK_ERR_VALUE) return fail_type(o, &error);
+    if (status == WICK_ERR_VALUE && !is_type(o->type)) return fail_type(o, &error);
     if (status != WICK_OK)
-        return cli_report_file(&error, status == WICK_ERR_FORMAT ? o->in : NULL,
+        return cli_report_file(&error, status == WICK_ERR_FORMAT && is_alone ? o->in : NULL,
                                start_hint(status));
     size_t n = 0;
     const wick_quantize_tensor *const plan = wick_quantize_plan(quantizing, &n);

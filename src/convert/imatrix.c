@@ -164,11 +164,11 @@ static wick_status list_linears(wick_imatrix *m, wick_error *err) {
 static wick_status choose_chunk(wick_imatrix *m, uint32_t asked_for, size_t n, wick_error *err) {
     const uint32_t context = m->model->info.context_length;
     uint32_t length = asked_for != 0 ? asked_for : DEFAULT_CHUNK;
-    while (asked_for == 0 && context != 0 && length > context && length > 1) length /= 2;
-    if (length > 8192 || (length & (length - 1)) != 0)
+    while (asked_for == 0 && context != 0 && length > context && length > 2) length /= 2;
+    if (length > 8192 || length < 2 || (length & (length - 1)) != 0)
         return wk_fail(err, WICK_ERR_VALUE,
                        "chunks of %" PRIu32 " tokens: the length must be a"
-                       " power of two, at most 8192",
+                       " power of two from 2 to 8192",
                        length);
     if (n < length)
         return wk_fail(err, WICK_ERR_VALUE,

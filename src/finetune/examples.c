@@ -262,23 +262,70 @@ static size_t common(const tokens *a, const tokens *b) {
     return i;
 }
 
+/* The same from the end, of the first n of a. */
+static size_t common_end(const tokens *a, size_t n, const tokens *b) {
+    size_t i = 0;
+    while (i < n && i < b->n && a->ids[n - 1 - i] == b->ids[b->n - 1 - i]) i++;
+    return i;
+}
+
 /* An answer begins where the whole text differs from the text of the messages before it that asks
  * for an answer, and ends where it differs from the text that has the answer as its last message:
  *
  *   whole   <user>Hi</s><model>Hello</s><user>Bye</s>..
  *   asks    <user>Hi</s><model>
  *   ends    <user>Hi</s><model>Hello</s>                  so "Hello</s>" is learned */
-static wick_status learn_answers(wick_examples *e, wk_json *messages, const tokens *all,
-                                 tokens *part, wick_error *err) {
+/* A conversation whose answers are being looked for. */
+typedef struct answered {
+    wick_examples *e;
+    wk_json *messages;
+    const tokens *all;
+    tokens part, other; /* of some of the messages */
+    wick_error *err;
+} answered;
+
+/* Templates may write a question in another way while it is the last message (Mistral's put the
+ * system's text before it): then the answer begins where the whole text is most like the end of
+ * what asks for it. */
+static wick_status find_begin(answered *a, wk_json *before, wk_json *answer, size_t *begin) {
+    WK_TRY(render_part(a->e, a->messages, before, true, &a->part, a->err));
+    WK_TRY(render_part(a->e, a->messages, before, false, &a->other, a->err));
+    *begin = common(a->all, &a->part);
+    if (*begin >= a->other.n) return WICK_OK;
+    WK_TRY(render_part(a->e, a->messages, answer, false, &a->other, a->err));
+    const size_t end = common(a->all, &a->other);
+    size_t longest = common_end(a->all, *begin, &a->part);
+    for (size_t at = *begin + 1; at <= end; at++) {
+        const size_t n = common_end(a->all, at, &a->part);
+        if (n > longest) *begin = at;
+        if (n > longest) longest = n;
+    }
+    return WICK_OK;
+}
+
+/* Templates may write an answer in another way while it is the last message (Qwen3's put an empty
+ * thought before it): then it ends as that text does. */
+static wick_status find_end(answered *a, wk_json *answer, size_t begin, size_t *end) {
+    const tokens *const all = a->all, *const part = &a->part;
+    WK_TRY(render_part(a->e, a->messages, answer, false, &a->part, a->err));
+    *end = common(all, part);
+    for (size_t n = part->n > begin ? part->n - begin : 0; begin + n > *end && n > 0; n--) {
+        const bool fits = begin + n <= all->n;
+        if (fits && memcmp(all->ids + begin, part->ids + part->n - n, n * sizeof *all->ids) == 0)
+            *end = begin + n;
+    }
+    return WICK_OK;
+}
+
+static wick_status learn_answers(answered *a, uint8_t *is_learned) {
     wk_json *before = NULL;
-    memset(all->is_learned, 0, all->n);
-    for (wk_json *item = messages->child; item != NULL; before = item, item = item->next) {
+    memset(is_learned, 0, a->all->n);
+    for (wk_json *item = a->messages->child; item != NULL; before = item, item = item->next) {
+        size_t begin, end;
         if (!wk_str_is(wk_json_get(item, "role")->string, "assistant") || before == NULL) continue;
-        WK_TRY(render_part(e, messages, before, true, part, err));
-        const size_t begin = common(all, part);
-        WK_TRY(render_part(e, messages, item, false, part, err));
-        const size_t end = common(all, part);
-        if (end > begin) memset(all->is_learned + begin, 1, end - begin);
+        WK_TRY(find_begin(a, before, item, &begin));
+        WK_TRY(find_end(a, item, begin, &end));
+        if (end > begin) memset(is_learned + begin, 1, end - begin);
     }
     return WICK_OK;
 }
@@ -298,9 +345,15 @@ static wick_status add_conversation(wick_examples *e, wk_json *messages, tokens 
                            number);
     if (e->template == NULL) WK_TRY(wick_model_template(e->model, NULL, &e->template, err));
     WK_TRY(render(e, messages, false, t, err));
-    tokens part = {.heap = &e->heap};
-    const wick_status status = learn_answers(e, messages, t, &part, err);
-    free_tokens(&part);
+    answered a = {.e = e,
+                  .messages = messages,
+                  .all = t,
+                  .part = {.heap = &e->heap},
+                  .other = {.heap = &e->heap},
+                  .err = err};
+    const wick_status status = learn_answers(&a, t->is_learned);
+    free_tokens(&a.part);
+    free_tokens(&a.other);
     return status;
 }
 

@@ -136,6 +136,11 @@ static wick_status add_factors(wick_finetune *f, const wick_file_tensor *tensor,
                                const wick_shape *shape, wick_error *err) {
     const int64_t rank = f->desc.rank, n = shape->extent[0], k = shape->extent[1];
     const size_t count = (size_t)(rank * (n + k)), i = f->n_factors;
+    if (rank > n && rank > k)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "a rank of %" PRId64 " is more than that of '%s', a matrix of %" PRId64
+                       " x %" PRId64,
+                       rank, wk_str_show(tensor->name).text, n, k);
     WK_TRY(name_params(f, i, tensor->name, err));
     float *const values = wk_alloc_array(&f->heap, count, sizeof *values);
     if (values == NULL) return fail_memory(err);

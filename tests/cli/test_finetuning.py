@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import resource
 import signal
 import struct
@@ -332,14 +333,48 @@ def test_refusals():
         succeeds(*run)
         fails(1, "--resume", "--force", arguments=run)
         fails(1, "finetune.rank", arguments=[*run, "--resume", "--rank", 4])
+        fails(1, "a rank of 128 is more than that of 'blk.0.attn_q.weight'",
+              arguments=[*run, "--force", "--rank", 128])
         succeeds(*run, "--force")
         fails(1, "not an adapter", arguments=["perplexity", MODEL, "-f", text, "--lora", MODEL])
+        merged = ["quantize", MODEL, Path(folder) / "m.gguf", "F16", "--lora"]
+        done = wick(*merged, f"{adapter}=1e39")  # an error of the adapter, not of the type
+        assert done.returncode == 1 and b"F16" not in done.stderr, done.stderr
+        (Path(folder) / "cut.gguf").write_bytes(adapter.read_bytes()[:-100])
+        done = wick(*merged, Path(folder) / "cut.gguf")
+        assert b"cut.gguf" in done.stderr and str(MODEL).encode() not in done.stderr, done.stderr
         lines = Path(folder) / "lines.jsonl"
         lines.write_text('{"prompt": "a", "completion": "b"}\n{"a": 1}\n')
         bad = ["finetune", MODEL, "--data", lines, "-o", Path(folder) / "b.gguf", "-q"]
         fails(1, "line 2", "completion", arguments=bad)
         lines.write_text('{"messages": [{"role": "user", "content": "a"}]}')
         fails(1, "line 1", "chat_template", arguments=bad)
+
+
+def test_answers_that_templates_write_otherwise():
+    """While they, or the questions before them, are the last message."""
+    late = ("{% for m in messages %}<{{ m.role }}>{{ '()' if m.role == 'assistant' and loop.last }}"
+            "{{ m.content }};{% endfor %}{{ '<assistant>' if add_generation_prompt }}")
+    told = ("{% for m in messages[1:] %}{% if m.role == 'user' %}[Q]{% if loop.last %}"
+            "{{ messages[0].content }} {% endif %}{{ m.content }}[/Q]{% else %}{{ m.content }};"
+            "{% endif %}{% endfor %}")
+    with tempfile.TemporaryDirectory() as folder:
+        model, lines = Path(folder) / "model.gguf", Path(folder) / "lines.jsonl"
+
+        def count(*texts):
+            roles = ["system"] + ["user", "assistant"] * 2
+            lines.write_text(json.dumps({"messages": [
+                {"role": role, "content": text} for role, text in zip(roles, texts)]}))
+            done = wick("finetune", model, "--data", lines, "-o", Path(folder) / "a.gguf", "--force",
+                        "--steps", 1, "--batch", 1, "--held-out", 0, "--rank", 2)
+            equal(done.returncode, 0)
+            return int(re.search(rb"of which (\d+) are learned", done.stderr)[1])
+
+        for template in (late, told):
+            model.write_bytes(with_template(template))
+            short = count("be nice", "hi", "Ahoy", "bye", "So long")
+            equal(count("be nice", "my name is Bob and I sail", "Ahoy", "bye", "So long"), short)
+            assert count("be nice", "hi", "Ahoy, this is the sea", "bye", "So long") > short + 4
 
 
 def test_conversations():

@@ -160,8 +160,9 @@ static void test_refusals(void **state) {
     remove(out);
     const wick_imatrix_desc desc = {.path = out, .chunk_length = CHUNK};
     refuse(&desc, CHUNK - 1, WICK_ERR_VALUE, "31 of the 32 tokens");
-    refuse(&(wick_imatrix_desc){.path = out, .chunk_length = 33}, N_IDS, WICK_ERR_VALUE,
-           "power of two");
+    for (uint32_t length = 1; length < 34; length += 32)
+        refuse(&(wick_imatrix_desc){.path = out, .chunk_length = length}, N_IDS, WICK_ERR_VALUE,
+               "power of two");
     refuse(&(wick_imatrix_desc){.path = out}, N_IDS, WICK_ERR_VALUE, "that one chunk needs");
     refuse(&(wick_imatrix_desc){.path = NULL}, N_IDS, WICK_ERR_ARGUMENT, "NULL");
     refuse(&(wick_imatrix_desc){.path = "/nowhere/x", .chunk_length = CHUNK}, N_IDS,
