@@ -77,14 +77,15 @@ static void print_plan(const quantize_options *o, const wick_quantize_tensor *pl
         before += tensor->size;
         after += plan[i].size;
         if (is_changed) n_quantized++;
-        if (is_changed && is_quantized(tensor->dtype)) n_again++;
+        const bool is_encoded = is_changed || (plan[i].is_merged && is_quantized(plan[i].dtype));
+        if (is_encoded && is_quantized(tensor->dtype)) n_again++;
         if (plan[i].is_fallback) n_fallbacks++;
-        if (is_changed && !plan[i].has_importance) n_without++;
+        if (is_encoded && !plan[i].has_importance) n_without++;
         if (!cli_common.verbose) continue;
         cli_put_padded(stdout, tensor->name.text, 40);
         printf(" %-7s -> %-7s%s%s\n", wick_dtype_name(tensor->dtype),
                wick_dtype_name(plan[i].dtype), plan[i].is_fallback ? " (fallback)" : "",
-               is_changed && plan[i].has_importance ? " (importance)" : "");
+               plan[i].has_importance ? " (importance)" : "");
     }
     if (!cli_common.quiet)
         cli_say("%zu of %zu tensors change their type: %s to %s", n_quantized, n,

@@ -37,7 +37,8 @@ typedef struct wick_quantize_tensor {
     wick_dtype dtype;               /* as it will be: vectors and small matrices stay as they are */
     bool is_fallback; /* its rows do not divide into blocks of the type that it should have */
     bool has_importance;
-    uint64_t size; /* bytes it will have */
+    bool is_merged; /* an adapter changes it: it is encoded again even where its type stays */
+    uint64_t size;  /* bytes it will have */
 } wick_quantize_tensor;
 
 typedef struct wick_quantizing wick_quantizing;

@@ -73,17 +73,18 @@ static int64_t elements_of(const wick_file_tensor *tensor) {
 
 /* Encoded: to blocks that it does not have already. */
 static bool is_encoded(const wick_quantize_tensor *planned) {
-    return wk_dtype_is_block(planned->dtype) && planned->dtype != planned->tensor->dtype;
+    const bool is_written = planned->is_merged || planned->dtype != planned->tensor->dtype;
+    return is_written && wk_dtype_is_block(planned->dtype);
 }
 
 static wick_status plan_tensor(wick_quantizing *q, const wk_mix_model *model,
                                wick_quantize_tensor *planned, wick_error *err) {
     const wick_file_tensor *const tensor = planned->tensor;
     planned->dtype = wk_mix_dtype(q->mix, model, tensor, &planned->is_fallback);
+    planned->is_merged = q->merging != NULL && wk_merging_begin(q->merging, tensor);
     if (is_encoded(planned) && q->importance != NULL)
         WK_TRY(wk_importance_check(q->importance, tensor, &planned->has_importance, err));
-    if (q->merging != NULL && !wk_can_encode(planned->dtype) &&
-        wk_merging_begin(q->merging, tensor))
+    if (planned->is_merged && !wk_can_encode(planned->dtype))
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
                        "an adapter changes the tensor '%s', which cannot be encoded as %s",
                        tensor->name.text, wick_dtype_name(planned->dtype));
