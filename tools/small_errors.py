@@ -1,8 +1,8 @@
 """Small errors in C code, for tools/mutants: a comparison the other way round or off by one, plus
 for minus, && for ||, a number one larger, a condition negated, a call or an assignment left out,
 break for continue, another result. Not in comments, strings, directives or assertions, nor where
-nothing comes of it: in prefetches, and `a < b ? a : b` and `if (a > b) a = b` take the smaller one by
-<= and >=, too.
+nothing comes of it: in prefetches, and `a < b ? a : b` and `if (a > b) a = b` take the smaller one
+by <= and >=, too.
 
 By tokens alone, not by a grammar; clang-format's blanks tell a product from a pointer."""
 

@@ -365,8 +365,8 @@ def test_answers_that_templates_write_otherwise():
             roles = ["system"] + ["user", "assistant"] * 2
             lines.write_text(json.dumps({"messages": [
                 {"role": role, "content": text} for role, text in zip(roles, texts)]}))
-            done = wick("finetune", model, "--data", lines, "-o", Path(folder) / "a.gguf", "--force",
-                        "--steps", 1, "--batch", 1, "--held-out", 0, "--rank", 2)
+            done = wick("finetune", model, "--data", lines, "-o", Path(folder) / "a.gguf",
+                        "--force", "--steps", 1, "--batch", 1, "--held-out", 0, "--rank", 2)
             equal(done.returncode, 0)
             return int(re.search(rb"of which (\d+) are learned", done.stderr)[1])
 

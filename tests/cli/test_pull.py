@@ -227,7 +227,8 @@ def test_choice_of_a_file():
             for more in ([], ["--offline"]):
                 equal(succeeds("pull", address, *mirror, *more).decode().strip(),
                       str(models / "a/b/m-Q8_0.gguf"))
-        fails(1, "user name", arguments=["pull", "hf:a/b", "--mirror", "http://localhost:x@hub.lan"])
+        named = ["--mirror", "http://localhost:x@hub.lan"]
+        fails(1, "user name", arguments=["pull", "hf:a/b", *named])
         other = models / "hub.lan/a/b/m-Q8_0.gguf"
         other.parent.mkdir(parents=True)
         other.write_bytes(CONTENT)

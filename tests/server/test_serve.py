@@ -854,7 +854,8 @@ def test_slots_are_saved():
             assert status == 500 and "'taken'" in message and folder not in message, content
         shutil.copy(MODEL, os.path.join(folder, "a.gguf"))
         os.mkfifo(os.path.join(folder, "pipe"))
-        server.refuses(400, "not replaced", path="/slots/0?action=save", body={"filename": "a.gguf"})
+        server.refuses(400, "not replaced", path="/slots/0?action=save",
+                       body={"filename": "a.gguf"})
         equal(server.ask("/slots/0?action=save", {"filename": "pipe"})[0], 500)
         equal(Path(folder, "a.gguf").read_bytes(), Path(MODEL).read_bytes())
         equal(server.get("/slots/0?action=save", {"filename": "one.bin"})["filename"], "one.bin")
