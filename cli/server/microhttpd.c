@@ -186,26 +186,9 @@ static bool queue_call(cli_call *call) {
     return is_taken;
 }
 
-/* Waits take as long when the time of day is set; macOS has no other clock for conditions. */
-#ifdef __APPLE__
-static const clockid_t wait_clock = CLOCK_REALTIME;
-
-static void make_condition(pthread_cond_t *condition) { pthread_cond_init(condition, NULL); }
-#else
-static const clockid_t wait_clock = CLOCK_MONOTONIC;
-
-static void make_condition(pthread_cond_t *condition) {
-    pthread_condattr_t by_clock;
-    pthread_condattr_init(&by_clock);
-    pthread_condattr_setclock(&by_clock, wait_clock);
-    pthread_cond_init(condition, &by_clock);
-    pthread_condattr_destroy(&by_clock);
-}
-#endif
-
 static struct timespec after(unsigned milliseconds) {
     struct timespec until;
-    clock_gettime(wait_clock, &until);
+    clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += milliseconds / 1000;
     until.tv_nsec += (long)(milliseconds % 1000) * 1000000;
     if (until.tv_nsec >= 1000000000) {
@@ -497,8 +480,8 @@ static cli_server *make_server(const cli_server_desc *desc) {
     if (server == NULL) return NULL;
     pthread_mutex_init(&server->lock, NULL);
     pthread_mutex_init(&server->peers.lock, NULL);
-    make_condition(&server->has_come);
-    make_condition(&server->has_gone);
+    pthread_cond_init(&server->has_come, NULL);
+    pthread_cond_init(&server->has_gone, NULL);
     server->access = desc->access;
     if (server->access.origins == NULL) server->access.origins = "*";
     server->timeout = desc->timeout;
