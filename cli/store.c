@@ -238,10 +238,14 @@ static bool is_type_of(const char *name, const char *wanted) {
            is_same(name, wanted, size) && cli_has_type(name + size + 1, wanted + size + 1);
 }
 
+static const char *skip_scheme(const char *text) {
+    return skip_prefix(skip_prefix(text, "https://"), "http://");
+}
+
 static bool is_named(const cli_stored_model *model, const char *wanted) {
     cli_part part = {0}, wanted_part;
     cli_path own;
-    const char *const of_url = skip_prefix(skip_prefix(wanted, "https://"), "http://");
+    const char *const of_url = skip_scheme(wanted);
     const char *const name = skip_prefix(of_url, "hf:");
     const size_t size = of_url != wanted ? strcspn(name, "?#") : strlen(name);
     if (size >= sizeof own.text) return false;
@@ -254,8 +258,7 @@ static bool is_named(const cli_stored_model *model, const char *wanted) {
 
 /* The model whose whole name it is; NULL: there is none. */
 static const cli_stored_model *find_exact(const cli_stored_models *models, const char *wanted) {
-    const char *const of_url = skip_prefix(skip_prefix(wanted, "https://"), "http://");
-    const char *const name = skip_prefix(of_url, "hf:");
+    const char *const name = skip_prefix(skip_scheme(wanted), "hf:");
     for (size_t i = 0; i < models->n; i++) {
         const char *const own = models->items[i].name;
         if (strlen(own) == strlen(name) && is_same(own, name, strlen(name)))

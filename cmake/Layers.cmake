@@ -63,11 +63,9 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
     wick_isa_flags(arm/*_i8mm.c -march=armv8.2-a+dotprod+i8mm ${arm_integers})
     list(APPEND cpu_sources backend/cpu/arm/*.c)
 elseif(WICK_WASM)
-    wick_isa_flags(wasm/*_wasm.c -Os) # smaller, and but for these as fast
-    wick_isa_flags(wasm/linear_*_wasm.c -O2)
     # Rolled loops over the four registers of a vector would be 15 times as slow.
-    wick_isa_flags(wasm/attention_wasm.c -Os -mllvm -unroll-threshold=300)
-    wick_isa_flags(wasm/matmul_wasm.c -Os -mllvm -unroll-threshold=300)
+    wick_isa_flags(wasm/*_wasm.c -Os -mllvm -unroll-threshold=300)
+    wick_isa_flags(wasm/linear_*_wasm.c -O2)
     # Unrolled are only loops of few rounds, and these wholly: the functions of elements get smaller
     # and up to a third faster.
     wick_isa_flags(wasm/vector_wasm.c -Os -mllvm -unroll-runtime=false

@@ -71,7 +71,7 @@ static int64_t elements_of(const wick_file_tensor *tensor) {
     return (int64_t)(tensor->size / (uint64_t)info->block_bytes) * info->block_elements;
 }
 
-/* Encoded: to blocks that it does not have already. */
+/* To blocks that it does not have already, or whose numbers an adapter changes. */
 static bool is_encoded(const wick_quantize_tensor *planned) {
     const bool is_written = planned->is_merged || planned->dtype != planned->tensor->dtype;
     return is_written && wk_dtype_is_block(planned->dtype);

@@ -269,12 +269,6 @@ static size_t common_end(const tokens *a, size_t n, const tokens *b) {
     return i;
 }
 
-/* An answer begins where the whole text differs from the text of the messages before it that asks
- * for an answer, and ends where it differs from the text that has the answer as its last message:
- *
- *   whole   <user>Hi</s><model>Hello</s><user>Bye</s>..
- *   asks    <user>Hi</s><model>
- *   ends    <user>Hi</s><model>Hello</s>                  so "Hello</s>" is learned */
 /* A conversation whose answers are being looked for. */
 typedef struct answered {
     wick_examples *e;
@@ -297,8 +291,9 @@ static wick_status find_begin(answered *a, wk_json *before, wk_json *answer, siz
     size_t longest = common_end(a->all, *begin, &a->part);
     for (size_t at = *begin + 1; at <= end; at++) {
         const size_t n = common_end(a->all, at, &a->part);
-        if (n > longest) *begin = at;
-        if (n > longest) longest = n;
+        if (n <= longest) continue;
+        *begin = at;
+        longest = n;
     }
     return WICK_OK;
 }
@@ -317,6 +312,12 @@ static wick_status find_end(answered *a, wk_json *answer, size_t begin, size_t *
     return WICK_OK;
 }
 
+/* An answer begins where the whole text differs from the text of the messages before it that asks
+ * for an answer, and ends where it differs from the text that has the answer as its last message:
+ *
+ *   whole   <user>Hi</s><model>Hello</s><user>Bye</s>..
+ *   asks    <user>Hi</s><model>
+ *   ends    <user>Hi</s><model>Hello</s>                  so "Hello</s>" is learned */
 static wick_status learn_answers(answered *a, uint8_t *is_learned) {
     wk_json *before = NULL;
     memset(is_learned, 0, a->all->n);
