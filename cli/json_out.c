@@ -54,10 +54,8 @@ static void put_string(FILE *out, const char *text, size_t size) {
             fputs("\xEF\xBF\xBD", out);
         else if (letter_of(first) != '\0')
             fprintf(out, "\\%c", letter_of(first));
-        else if (first < 0x20 || first == 0x7F)
-            fprintf(out, "\\u%04x", first);
-        else if (first == 0xC2 && (unsigned char)text[i + 1] < 0xA0) /* C1: they steer terminals */
-            fprintf(out, "\\u%04x", (unsigned char)text[i + 1]);
+        else if (cli_is_control(text + i, n))
+            fprintf(out, "\\u%04x", (unsigned char)text[i + n - 1]); /* of C1 the second byte */
         else
             fwrite(text + i, 1, n, out);
         i += n > 0 ? n : 1;

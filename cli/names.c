@@ -4,6 +4,7 @@
 #include "names.h"
 
 #include "cli.h"
+#include "text_out.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -58,10 +59,10 @@ void cli_part_name(const char *name, const cli_part *part, uint32_t index, cli_p
 
 /* ---- What a name may be, and says ---- */
 
-/* A control character, C0 or C1 (in UTF-8), which could steer a terminal; or a backslash. */
+/* A control character or a backslash. */
 static bool is_odd(const char *at) {
-    const unsigned char first = (unsigned char)at[0], second = (unsigned char)at[1];
-    return iscntrl(first) || first == '\\' || (first == 0xC2 && second >= 0x80 && second < 0xA0);
+    const size_t n = cli_utf8_size(at, at[1] != '\0' ? 2 : 1);
+    return at[0] == '\\' || cli_is_control(at, n);
 }
 
 bool cli_is_safe_name(const char *name) {

@@ -40,8 +40,7 @@ size_t cli_utf8_size(const char *text, size_t size) {
     return code >= least && code < 0x110000 && !is_surrogate ? n : 0;
 }
 
-/* C0, delete and C1. */
-static bool is_control(const char *text, size_t n) {
+bool cli_is_control(const char *text, size_t n) {
     const unsigned char first = (unsigned char)text[0];
     if (n == 1) return first < 0x20 || first == 0x7F;
     return n == 2 && first == 0xC2 && (unsigned char)text[1] < 0xA0;
@@ -63,7 +62,7 @@ static void put_text(FILE *out, const char *text, size_t size, const char *backs
         const size_t taken = n > 0 ? n : 1;
         if (n == 1 && text[i] == '\\')
             fputs(backslash, out);
-        else if (n > 0 && !is_control(text + i, n))
+        else if (n > 0 && !cli_is_control(text + i, n))
             fwrite(text + i, 1, n, out);
         else
             for (size_t k = 0; k < taken; k++) put_byte(out, (unsigned char)text[i + k]);

@@ -2,12 +2,16 @@
 #ifndef WICK_CLI_TEXT_OUT_H
 #define WICK_CLI_TEXT_OUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 /* Bytes of the UTF-8 sequence that text begins with; 0: it is none. */
 size_t cli_utf8_size(const char *text, size_t size);
+/* Whether these n bytes, a sequence, are a control character: C0, delete or C1, which steer
+ * terminals. */
+bool cli_is_control(const char *text, size_t n);
 
 /* Valid UTF-8 as it is; control characters, backslashes and other bytes as \n, \t, \\ or \xNN. */
 void cli_put_escaped(FILE *out, const char *text, size_t size);
