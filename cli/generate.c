@@ -135,7 +135,7 @@ static int step_all(cli_generation *g) {
     cli_reading reading = cli_reading_begin(g->session, &(wick_session_stats){0});
     while (code == CLI_OK && event.kind != WICK_EVENT_END) {
         if (cli_interrupted()) return CLI_INTERRUPTED;
-        if (cli_pipe_closed() && !g->is_saved) return CLI_OK; /* nobody gets the rest */
+        if (cli_pipe_closed() && !g->is_saved) return CLI_OK; /* no one reads the rest */
         code = step(g, &event);
         if (code != CLI_OK) return code;
         if (event.kind == WICK_EVENT_PENDING) wick_pause(g->device);

@@ -70,7 +70,7 @@ def test_output_that_is_lost_leaves_sessions():
 
 
 def test_output_that_is_lost_leaves_prefixes():
-    """Nobody reads the rest of these texts, which have no end."""
+    """No one reads the rest of these texts, which have no end."""
     for arguments in (ENDLESS, ["chat", MODEL, "--isa", "ref", "-c", 200000, "--logit-bias",
                                 "2=never"]):
         with tempfile.TemporaryDirectory() as folder:

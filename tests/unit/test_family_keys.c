@@ -376,7 +376,7 @@ static void assert_close(double is, double wanted) {
     if (!(fabs(is - wanted) <= 1e-12 * fabs(wanted))) fail_msg("%.17g, not %.17g", is, wanted);
 }
 
-/* So many layers, for which a file must have tensors. */
+/* Sets the number of layers; the file must have as many tensors. */
 static void set_layers(small_model *small, const char *architecture, uint32_t n) {
     set_u32(small, architecture, "block_count", n);
     for (uint32_t i = 0; small->n_tensors < (int)n; i++) {

@@ -147,7 +147,7 @@ static void special_tokens_in_text(void **state) {
     ASSERT_IDS(t, "<|end|>>", PARSE, longer); /* the longest */
     ASSERT_IDS(t, "<|end|", PARSE, '<', '|', 'e', 'n', 'd', '|');
     ASSERT_IDS(t, "<|end|>", 0, '<', '|', 'e', 'n', 'd', '|', '>');
-    static const uint32_t cut[] = {'a', '<', '|', 'e', 'n', 'd', '|'}; /* nothing behind the text */
+    static const uint32_t cut[] = {'a', '<', '|', 'e', 'n', 'd', '|'}; /* nothing after the text */
     assert_ids(t, (wk_str){"a<|end|>", 7}, PARSE, cut, WK_COUNT(cut));
     ASSERT_IDS(t, "a<tool>b", 0, 'a', 263, 'b'); /* user-defined: always */
     ASSERT_IDS(t, "<<tool><tool", PARSE, '<', 263, '<', 't', 'o', 'o', 'l');

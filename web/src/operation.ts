@@ -71,7 +71,7 @@ export class Operation {
     if (inputs.length !== wanted)
       throw new WickError("ARGUMENT", `${name}: ${inputs.length} inputs, ${wanted} are wanted`);
     const values = Promise.all(kernel ? [] : inputs.map(async (x) => x.read()));
-    values.catch(() => undefined); // where a shape fails, too, nobody waits for them
+    values.catch(() => undefined); // where a shape fails, too, no one waits for them
     const infos = await Promise.all(inputs.map(async (x) => x.describe()));
     const made = this.#options.shape(infos.map((info) => ({ ...info })));
     this.#check("shape", made, this.#nOutputs);
